@@ -90,7 +90,6 @@ def test_what_cannot_be_undone_asks_first(
 def test_an_action_is_done_at_once_and_said(
     operator, identity, service, action, said, is_linked
 ):
-    """The log of Django has who did what to which row, and no subject, name or address."""
     User.objects.filter(pk=identity.user_id).update(password="a password")
 
     press(operator, action, identity, confirmed="yes")

@@ -65,7 +65,6 @@ LISTS = {
 
 
 def test_a_list_costs_eight_queries_at_most(operator, identity):
-    """However many rows it has, filters and search included; and none is about every row."""
     for number in range(60):
         other = make_identity(make_user(f"u{number}"), subject=f"subject-{number}")
         make_event(other, "claim.issued")
@@ -151,7 +150,6 @@ def test_a_list_filters_on_nothing_but_its_filters(name, lookup, value):
     ],
 )
 def test_an_action_needs_its_own_permission(action, model, permission):
-    """Every permission but this one is not enough, and the button is not shown."""
     make_everything()
     pk, name = model.objects.get().pk, f"admin:django_identity_{model._meta.model_name}"
     button, others = f'value="{action}"', {*MAY_DO} - {permission}
@@ -169,7 +167,6 @@ NAMES = pytest.mark.parametrize("username", ["ada", ADDRESS], ids=["name", "addr
 
 @NAMES
 def test_no_address_for_who_may_not_see_users(username):
-    """No page and no question shows it, though the operator may do everything else."""
     identity = make_everything(username)
     pages = list(every_page(staff(*VIEW, *MAY_DO)))
     assert not [text for text in pages if ADDRESS in text]

@@ -148,7 +148,6 @@ def gates_of(operator: Client, identity: LinkedIdentity) -> str:
 
 @pytest.mark.urls(__name__)
 def test_the_sites_own_gates_with_their_values(operator):
-    """The same answers as the gates give, and why not. None is open to a disabled account."""
     identity = make_identity(make_user("ben"))
     make_claim(identity, "country_resident", {"country": "EG"})
 
@@ -189,7 +188,6 @@ def test_the_index_leads_to_the_overview():
 
 
 def test_a_row_of_the_other_environment_is_marked(operator, identity, settings):
-    """On its page and before it is revoked. A row of the settings' environment is not."""
     shown = (
         page(operator, IDENTITY, identity.pk),
         press(operator, "revoke", identity).content.decode(),
@@ -258,7 +256,6 @@ def test_what_an_operator_reads_about_an_error_is_theirs():
 
 @pytest.mark.django_db(transaction=True)
 def test_failed_refetches_are_in_the_timeline(operator, service):
-    """When the newest one was, how many there were, and why; a success ends the entry."""
     identity = make_identity(make_user(), scopes=["claims:read"], refetch_failures=6)
     make_grant(identity)
     service.answers["claims"] = fake_service.html("503 No")

@@ -188,7 +188,6 @@ def test_a_foreign_next_page_is_refused(service, browser):
     ["/adults/?a=1", f"{FRONT_END}/adults?a=1#b", FRONT_END, "http://localhost:5173/"],
 )
 def test_a_next_page_is_of_the_site_or_of_a_named_origin(service, browser, given):
-    """The callback tells the front end, and the page of the callback redirects to it."""
     with override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED):
         assert sign_in(browser, next=given).json() == {"next": given}
         state = begin(browser, next=given)

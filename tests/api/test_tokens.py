@@ -213,7 +213,6 @@ def state_in(begun: Any) -> str:
 def test_a_page_of_the_front_end_comes_back_with_the_same_token(
     service, client, ada, grace, linked
 ):
-    """Another person's token, or none, links nobody; and no session begins."""
     if linked:
         make_identity(ada, subject="subject-1")
     settings = service.settings(REDIRECT_URI=FRONT_END)
@@ -234,7 +233,6 @@ def test_a_page_of_the_front_end_comes_back_with_the_same_token(
 
 
 def test_nobody_is_asked_for_a_session_to_sign_in(service, client):
-    """A sign-in begins without one; a token that is wrong is refused as any other call's."""
     assert post(client, "login", {"next": "/"}).status_code == 200
     wrong = post(client, "login", {}, headers={"authorization": "Bearer nobody's"})
     assert (wrong.status_code, wrong.json()["code"]) == (401, "authentication_failed")

@@ -96,7 +96,6 @@ def test_an_id_that_cannot_be_re_fetched_is_named(service, three, unknown):
 
 
 def test_what_is_left_out_is_said_when_the_others_fail(service, three):
-    """The error is then that of the service, and the list of ids stands above it."""
     service.answers["jwks"] = http(b"", status="500 Oops")
     ran = refetch(three[0].pk, 999_999)
     assert ran.out.startswith("left out: 999999\n")
@@ -119,7 +118,6 @@ def test_what_is_left_out_is_said_when_the_others_fail(service, three):
 def test_arguments_that_contradict_or_name_nobody_are_refused(
     service, three, arguments, said
 ):
-    """Neither ids nor ``--due`` nor ``--pause``, or two of them, or nothing that can be done."""
     ran = refetch(*arguments)
     assert ran.error.startswith(said)
     assert ran.code == 1
@@ -148,7 +146,6 @@ def test_an_operator_can_pause_re_fetches(service, three, identity_clock):
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_finishes_what_is_under_way(service, three, times):
-    """What is under way is finished, and the summary is printed; the second one ends it at once."""
     turn = service.meanwhile["claims"]
 
     def press() -> None:
@@ -282,7 +279,6 @@ def test_nothing_of_a_rejected_credential_is_said(written, jwks):
 def test_a_credential_is_checked_for_what_the_operator_asked(
     written, jwks, option, reason
 ):
-    """Whose credential, by which keys; a file of no use is said so."""
     path = written(fresh())
     assert reason in rejected(path, jwks, option.format(path=path))
 
@@ -297,14 +293,12 @@ def test_any_bytes_end_in_a_rejection(written, jwks, octets):
 
 
 def test_without_a_file_the_services_key_set_is_used(written, service):
-    """The application's own key set, as a sign-in would fetch it."""
     path = written(service.credential().encode())
     assert json.loads(run("identity_verify", path).out)["subject"] == service.subject
     assert service.calls("jwks") == 1
 
 
 def test_a_service_without_keys_is_no_verdict(written, service):
-    """Neither verified nor rejected: try later."""
     service.answers["jwks"] = answer({}, status="503 Busy")
     assert rejected(written(service.credential().encode())).startswith(
         "keys_unavailable"

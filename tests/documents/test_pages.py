@@ -121,7 +121,6 @@ def test_a_person_sees_their_passport(client, identity):
 
 
 def test_metadata_is_read_without_content(client, identity, identity_sandbox):
-    """Of the standard tier; a token that the service refuses is replaced, as for claims."""
     identity_sandbox.control("POST", "clock", advance=3700)
     assert client.get("/listing/").json()["passport"] == "verified"
 
@@ -179,7 +178,6 @@ def staff_alone(_policy, asked_by, _identity, *, scope):
 
 
 def test_the_policy_decides_about_each_scope(client, identity, monkeypatch):
-    """About each scope by itself: here staff read documents' content, and nobody metadata."""
     staff = browser_of(make_user("officer", is_staff=True))
     monkeypatch.setattr(IdentityPolicy, "may_read_documents", staff_alone)
     assert staff.get(f"/passport/?of={identity.user.username}").status_code == 200

@@ -128,7 +128,6 @@ def test_a_closed_gate_forbids_if_that_was_chosen(user, way):
 @pytest.mark.parametrize("accept", ["text/html", "*/*", "", "image/png"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_problem_whatever_the_request_accepts(user, way, accept):
-    """For views that answer JSON alone. A cache keeps it for nobody else."""
     gated = WAYS[way](on_closed="problem")
     for asker, status in ((user, 403), (AnonymousUser(), 401)):
         answer = answer_of(gated, asker, accept=accept, hx_request="true")
@@ -150,7 +149,6 @@ def test_an_answer_that_there_is_not_is_an_error(user, on_closed):
 
 
 def test_a_callable_answers_for_a_closed_gate(user):
-    """For every asker, and hears why the gate is closed."""
     heard: list[Closed] = []
 
     def answer(request: HttpRequest, closed: Closed) -> HttpResponse:
@@ -185,7 +183,6 @@ def test_a_class_may_answer_itself(user):
 
 
 def test_an_answer_that_is_none_opens_nothing(user):
-    """Django says that the site's function forgot its response."""
     for way in ("view", "async view"):
         gated = WAYS[way](on_closed=lambda request, closed: None)
         assert answer_of(gated, user) is None
@@ -273,7 +270,6 @@ def ask(user: User | None, address: str, accept: str = "*/*") -> Any:
 
 
 def test_nobody_sees_a_gated_page_from_the_cache(user):
-    """Neither a stranger, nor the same person after a revocation; nor one what another was told."""
     other = make_user("bola")
     make_identity(other, subject="bola")
     for address in CACHED:
@@ -289,7 +285,6 @@ def test_nobody_sees_a_gated_page_from_the_cache(user):
 
 
 def test_every_answer_says_that_it_is_private(user):
-    """Open or closed. A page, JSON and HTMX get different answers at one address."""
     for asker in (user, make_user("eve"), None):
         for address in CACHED:
             answer = ask(asker, f"cached/{address}")
@@ -338,7 +333,6 @@ def the_problem(response: Any, status: int) -> dict[str, Any]:
 )
 @on_strict_site
 def test_who_lacks_one_thing_is_told_which(user, lacking, code, missing, recovery):
-    """The same body from every kind of gate, with the value that was asked for."""
     assert all(SECRET in ask(user, address, JSON).content for address in PAGES)
     LACKS[lacking]()
     for address in PAGES:

@@ -68,10 +68,7 @@ BROKEN_CACHE = {"default": {"BACKEND": "tests.broken_cache.BrokenCache"}}
 
 @pytest.mark.parametrize("lacking", LACKS)
 def test_who_lacks_one_thing_stays_outside(user, settings, lacking):
-    """Who has all comes in, or the rest would prove nothing. No gate rests on a cache.
-
-    Every gate asks for all, however many requirements stand beside each other.
-    """
+    """Who has all comes in, or the rest would prove nothing. No gate rests on a cache."""
     settings.CACHES = BROKEN_CACHE
     ways = WAYS if lacking in ("the level", "a claim that is not revoked") else FEW
     assert opened_by(ways, user) == list(ways)
@@ -115,7 +112,6 @@ def test_a_database_that_fails_opens_nothing(user):
 
 @pytest.mark.parametrize("given", [{}, {"POLICY": "nowhere.Policy"}])
 def test_settings_that_are_wrong_open_nothing(user, settings, given):
-    """Nor to somebody for whom the gate was open."""
     settings.DJANGO_IDENTITY = given
     assert opened_by(FEW, user) == []
 
@@ -190,7 +186,6 @@ def test_a_page_about_somebody_else_asks_about_who_reads_it(user):
 
 @pytest.mark.parametrize("given", ["", "user=user", '"a" application="default"'])
 def test_a_tag_that_asks_for_nothing_is_a_mistake(given):
-    """Found when the template is read."""
     gate = f"{{% identity_gate {given} %}}{{% end_identity_gate %}}"
     with pytest.raises(TemplateSyntaxError):
         Template("{% load identity %}" + gate)
@@ -224,7 +219,6 @@ class Door(ClaimRequiredMixin, Page):
 
 @pytest.mark.parametrize("make", [claim_required, Gate, HasClaim])
 def test_the_error_says_what_and_where(make):
-    """The value, what a claim looks like, and the line of the site or the class."""
     with pytest.raises(ImproperlyConfigured) as raised:
         make(None)
     said = str(raised.value)
@@ -309,7 +303,6 @@ class Dispatched(AsyncPage):
     ids=["a sync decorator between", "dispatch of an async class"],
 )
 def test_a_sync_gate_around_an_async_view_raises(user, hidden):
-    """Nothing is answered."""
     with pytest.raises(ImproperlyConfigured, match="async"):
         answer_of(hidden, user)
 

@@ -69,7 +69,6 @@ def test_a_page_of_badges_costs_two_queries():
 
 
 def test_the_claims_are_those_of_each_person_alone():
-    """As ``claims_of`` has them, of people in every situation."""
     known = people().values()
     claims = claims_of_all(known)
     assert claims == {person.pk: claims_of(again(person)) for person in known}
@@ -89,7 +88,6 @@ def test_who_has_no_standing_is_left_out():
 
 
 def test_a_failure_shows_no_badge(caplog):
-    """The people are listed, and the log says why."""
     people = make_people(2)
     with connection.execute_wrapper(failing_database):
         assert badges(people) == "user-0;user-1;"
@@ -98,7 +96,6 @@ def test_a_failure_shows_no_badge(caplog):
 
 
 def test_ten_thousand_people_cost_two_queries(django_assert_num_queries):
-    """The claims of a whole site, for an export."""
     last = make_user(id=10_000)
     make_claim(make_identity(last))
     with django_assert_num_queries(2):
@@ -172,7 +169,6 @@ def test_after_a_gate_every_way_to_ask_answers_alike(user, address, way, of):
 
 
 def test_a_question_in_an_async_view(user):
-    """The same answer as ``closed_to``, with the session for a recent sign-in."""
     gate = Gate("age_over_18")
     assert asyncio.run(aclosed_to(gate, user)) is None
     LACKS["the claim"]()

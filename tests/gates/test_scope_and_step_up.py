@@ -61,7 +61,6 @@ def asked_of_the_service(browser: Client, scope: str = SCOPE) -> tuple[str, str]
 
 
 def test_a_sign_in_asks_for_it_only_where_a_gate_does(browser):
-    """A later renewal asks for what was allowed. It ends with the consent."""
     assert not any(is_open(browser, address) for address in FACES)
     state, scopes = asked_of_the_service(browser)
     assert scopes == f"{BASE} {SCOPE}"
@@ -109,7 +108,6 @@ def test_a_scope_that_the_site_never_asks_for_is_an_error(browser, gated):
 
 
 def test_a_scope_and_a_recent_sign_in_in_a_template(browser, identity_clock):
-    """The part is shown to whoever has allowed the scope and came back lately."""
     assert browser.get("/part/").content == b"closed"
     come_back(browser, asked_of_the_service(browser)[0])
     assert browser.get("/part/").content == b"open"
@@ -124,7 +122,6 @@ def test_a_scope_and_a_recent_sign_in_in_a_template(browser, identity_clock):
 
 @pytest.mark.parametrize("said", [BASE, f"{BASE} documents:metadata"])
 def test_what_keeps_it_closed(browser, service, said):
-    """A refusal, or an answer with less than was asked: signed in as before, and told why."""
     for error in ("access_denied", "invalid_scope"):
         state, _ = asked_of_the_service(browser)
         assert come_back(browser, state, code="", error=error).status_code >= 400
@@ -317,7 +314,6 @@ def test_other_browsers_and_other_people_do_not_count(browser, service):
 def test_a_session_key_that_somebody_else_knows_is_not_confirmed(
     browser, identity_clock
 ):
-    """Confirming changes the key, and keeps what the session holds."""
     session = browser.session
     session["basket"] = "kept"
     session.save()
@@ -331,7 +327,6 @@ def test_a_session_key_that_somebody_else_knows_is_not_confirmed(
 
 
 def test_a_replayed_or_refused_callback_confirms_nobody(browser, identity_clock):
-    """A callback that is opened again, a refusal, and a session that ended meanwhile."""
     first = begin(browser)
     come_back(browser, first)
     identity_clock.advance(minutes=11)

@@ -84,10 +84,7 @@ def hold_everything(user: User) -> LinkedIdentity:
 
 @pytest.mark.parametrize("page", ["account", "download"])
 def test_nobody_sees_secrets_or_somebody_elses(client, ada, page):
-    """Neither other people's records, nor tokens, verifier, digests and internals.
-
-    Whoever is not signed in is sent to sign in, and never told anything.
-    """
+    """Neither other people's records, nor tokens, verifier, digests and internals."""
     hold_everything(ada)
     other = make_identity(make_user("eve"), subject="subject-of-eve")
     make_claim(other, "unique_human")
@@ -108,7 +105,6 @@ def test_nobody_sees_secrets_or_somebody_elses(client, ada, page):
 
 
 def test_the_download_is_complete(client, ada):
-    """JSON that a browser shows: every place by name, every shown column, times in ISO 8601."""
     tables = {place.model._meta.model_name: [set(place.shown)] for place in PLACES}
     nothing = json.loads(client.get(reverse("identity:download")).getvalue())
     account = nothing.pop("account")
@@ -223,7 +219,6 @@ def test_what_keeps_an_account_back_is_said(client, ada, how, words, action):
     [("rejected", "Not accepted"), ("pending", "Being verified"), ("", "Not verified")],
 )
 def test_the_verification_is_told_as_it_is(client, ada, status, shown):
-    """Somebody who was refused is not called untried, and hears what to do."""
     make_identity(
         ada, kyc_status=status, kyc_level="", scopes=["claims:read", "kyc:read"]
     )
@@ -263,7 +258,6 @@ def test_a_sign_out_is_on_the_page(client, ada):
 
 @pytest.mark.parametrize("made", [True, False], ids=["made", "older"])
 def test_people_erase_themselves_and_get_a_receipt(client, ada, made):
-    """The page says what becomes of accounts; then there is a receipt, and an older account."""
     hold_everything(ada)
     LinkedIdentity.objects.update(made_account=str(ada.pk) if made else "")
     question = client.get(reverse("identity:erase")).content.decode()

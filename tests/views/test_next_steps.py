@@ -381,7 +381,6 @@ def test_a_form_that_cannot_be_read_is_no_error_of_the_site(name, how, caplog):
 
 
 def test_a_denial_is_calm(client, service):
-    """Nothing failed: no warning, no reference, and what was asked for stays known."""
     state = begin(client, "/adults/")
     query = {"error": "access_denied", "state": state}
     page = client.get(reverse("identity:callback"), query, follow=True).content.decode()

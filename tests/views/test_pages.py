@@ -100,7 +100,6 @@ def test_a_code_is_offered_where_it_may_help(missing, is_offered):
 
 
 def test_the_other_way_in_leads_on(client, settings):
-    """The site's own sign-in is offered to nobody but those who are not signed in."""
     assert "/accounts/login/?next=%2Fadults%2F" in login_page(client, next="/adults/")
     assert "/accounts/login/" not in login_page(
         browser_of(make_user()), next="/adults/"

@@ -31,10 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_new_person_gets_an_account(client, service):
-    """One press, one callback: a user, an identity, proven claims, and where they wanted to go.
-
-    Whoever returns is the same user.
-    """
+    """One press, one callback: a user, an identity, proven claims, and where they wanted to go."""
     response = sign_in(client, "/adults/")
     assert (response.status_code, response["Location"]) == (302, "/adults/")
     user = User.objects.get()
@@ -51,10 +48,7 @@ def test_a_new_person_gets_an_account(client, service):
 
 
 def test_nothing_secret_is_stored_in_the_clear(client, service):
-    """Tokens and verifier are sealed, the verifier goes when it is spent; no credential is kept.
-
-    A process that dies during the exchange leaves no verifier behind.
-    """
+    """Tokens and verifier are sealed, the verifier goes when it is spent; no credential is kept."""
     kept: list[str] = []
     requests = AuthorizationRequest.objects.values_list("code_verifier", flat=True)
     service.meanwhile["token"] = lambda: kept.extend(requests)
@@ -146,7 +140,6 @@ def test_only_a_press_begins(client, service):
 
 @pytest.mark.parametrize("is_secure", [False, True])
 def test_the_browser_has_a_cookie_of_its_own(client, service, is_secure):
-    """No script reads it, no foreign form sends it, no other host sets it, and it ends soon."""
     cookies = client.post(reverse("identity:login"), secure=is_secure).cookies
     (cookie,) = cookies.values()
     assert cookie.key == f"{'__Host-' * is_secure}identity_browser"
@@ -245,10 +238,7 @@ def test_null_is_absent_in_every_answer(client, service):
 
 @pytest.mark.parametrize("same_site", ["Strict", "STRICT", "Lax", None, False])
 def test_a_strict_session_cookie_gets_its_hop(client, service, settings, same_site):
-    """With SameSite=Strict the callback first opens itself again from our own page.
-
-    Django takes the setting in any case.
-    """
+    """With SameSite=Strict the callback first opens itself again from our own page."""
     settings.SESSION_COOKIE_SAMESITE = same_site
     state = begin(client)
     query = {"code": "a-code", "state": state}
@@ -266,10 +256,7 @@ def test_a_strict_session_cookie_gets_its_hop(client, service, settings, same_si
 
 
 def test_every_page_has_its_manners(client, service, settings):
-    """Never stored, never framed, naming nobody where the person came from.
-
-    Also where a site asks for a sign-in everywhere: these are the way in.
-    """
+    """Never stored, never framed, naming nobody where the person came from."""
     closed = "django.contrib.auth.middleware.LoginRequiredMiddleware"
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, closed]
     for page in ("login", "account", "disconnect", "callback", "connect"):

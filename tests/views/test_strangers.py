@@ -104,7 +104,6 @@ def test_a_removed_stranger_stays_out(site, history, kind):
 
 
 def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(site):
-    """What was heard of the subject before it was linked here is the other account's."""
     owner = browser_of(make_user("owner"))
     sign_in(owner)
     deliver("consent.granted")
@@ -157,7 +156,6 @@ def test_a_rotated_secret_key_loses_no_deletion(site, settings):
 
 @pytest.mark.parametrize("flag", ["is_staff", "is_superuser"])
 def test_staff_are_not_linked_by_a_code(service, browser, monkeypatch, flag):
-    """Unless the site's policy says so. A full sign-in links them."""
     User.objects.update(**{flag: True})
     refused(hand_in(browser), "link_not_allowed", 403)
     assert not LinkedIdentity.objects.exists()
@@ -226,10 +224,7 @@ SHOWN = [
 def test_a_stranger_puts_no_words_on_our_page_or_into_our_mail(
     service, browser, mailoutbox, shared, shown
 ):
-    """Of a name there are letters alone, and few: no address of a page, no number to call.
-
-    A page without a name says that it knows none.
-    """
+    """Of a name there are letters alone, and few: no address of a page, no number to call."""
     kyc = service.connect_result()["data"]["kyc"]
     service.connect = {"data": {"profile": shared, "kyc": kyc}}
     page = browser.get(hand_in(browser)["Location"]).content.decode()
@@ -273,7 +268,6 @@ def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
 
 
 def test_whoever_entered_no_code_has_no_such_page(service, client, browser, user):
-    """They go to sign in, to their account, or on after a sign-in; the identity stays."""
     path = "/identity/connected/"
     for method in (client.get, client.post):
         assert method(path)["Location"].startswith("/identity/login/")

@@ -46,7 +46,6 @@ NAIL = "\u0645\u06cc\u200c\u062e"
     ],
 )
 def test_a_new_account_has_what_is_valid(client, service, caplog, profile, stored):
-    """What the user model refuses is left out, and the person is in."""
     service.profile = profile
     assert sign_in(client).status_code == 302
     user = User.objects.get()
@@ -64,10 +63,7 @@ def no_adas(user: User) -> None:
 def test_what_cannot_be_left_out_refuses(
     client, service, caplog, monkeypatch, says, username
 ):
-    """A bad name, a unique one that is taken, a rule of the whole model (``full_clean`` runs).
-
-    The operator reads which field it was, and nobody what was in it.
-    """
+    """A bad name, a unique one that is taken, a rule of the whole model (``full_clean`` runs)."""
     make_user("taken", email="taken@example.org")
     if username:
         fields = {"username": username}
@@ -181,7 +177,6 @@ def meeting() -> Iterator[list[Exception]]:
 def test_what_the_database_refuses_each_time_is_told_so(
     client, service, refused, caplog, meeting, error
 ):
-    """The site writes a row that is refused: waiting does not help, nor trying."""
     meeting += [error("ada@example.org")] * 3
     response = sign_in(client)
     assert error.__name__ in caplog.text
@@ -318,7 +313,6 @@ def test_an_address_is_stored_as_it_is_or_not_at_all(
 
 @pytest.mark.parametrize("way", ["manager", "policy"])
 def test_the_stored_address_counts(client, service, refused, says, monkeypatch, way):
-    """Whatever the site's ``create_user`` or its policy makes of that of the service."""
     make_user(email="ada@example.org")
     service.profile = {"email": "ada+identity@example.org"}
     create_user = UserManager.create_user
@@ -339,10 +333,7 @@ def test_the_stored_address_counts(client, service, refused, says, monkeypatch, 
 def test_an_address_of_a_hidden_account_is_taken(
     client, service, refused, updates, hiding
 ):
-    """The site's default manager hides accounts that were closed; their address stays theirs.
-
-    Neither a new person gets it, nor somebody who returns.
-    """
+    """The site's default manager hides accounts that were closed; their address stays theirs."""
     make_user("closed", email="ada@example.org", last_name="Closed")
     refused(sign_in(client), "email_taken")
     assert not User.objects.exists()
@@ -369,10 +360,7 @@ BEFORE = {"email": "ada@example.org", "first_name": "Ada", "last_name": "Obi"}
      ({"email": "a@b.example\nBcc: all@b.example"}, "ValidationError")],
 )  # fmt: skip
 def test_the_account_follows_the_identity(service, caplog, updates, profile, error):
-    """With an address that is taken or none, all stays as it was: no two accounts get one.
-
-    The person is signed in all the same.
-    """
+    """With an address that is taken or none, all stays as it was: no two accounts get one."""
     updates(lambda profile: {name: getattr(profile, name) for name in BEFORE})
     make_user("first", email="other@example.org")
     assert sign_in(Client()).status_code == 302
@@ -428,8 +416,6 @@ def closed(coroutine: Any) -> Any:
 def test_an_update_is_written_whole_or_not_at_all(
     service, monkeypatch, caplog, then, status, is_written, told
 ):
-    """No row of one that fails stays, and the person is in, as who they were."""
-
     def update_user(_policy: IdentityPolicy, user: User, **_about: Any) -> Any:
         Group.objects.create(name="written")
         user.last_name = "Changed"

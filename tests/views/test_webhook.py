@@ -28,10 +28,7 @@ LIMIT = 256 * 1024
 
 
 def test_a_delivery_is_acknowledged():
-    """And no session is touched, though cookies come along: neither read nor made to last.
-
-    The service has no token of a form.
-    """
+    """And no session is touched, though cookies come along: neither read nor made to last."""
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(make_user("grace"))
     with CaptureQueriesContext(connection) as captured:
@@ -80,10 +77,7 @@ def test_only_post_is_taken(method):
 
 @pytest.mark.parametrize("appends", [True, False])
 def test_the_last_slash_is_not_needed(settings, appends):
-    """Somebody typed the address into a form of the service, which follows no redirect.
-
-    The service has no account here.
-    """
+    """Somebody typed the address into a form of the service, which follows no redirect."""
     required = "django.contrib.auth.middleware.LoginRequiredMiddleware"
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, required]
     settings.APPEND_SLASH = appends
@@ -94,7 +88,6 @@ def test_the_last_slash_is_not_needed(settings, appends):
 
 @pytest.mark.parametrize("signature", ["", "0" * 64])
 def test_a_wrong_signature_is_refused(signature):
-    """401, and nothing is stored."""
     response = post(event_body("consent.revoked"), signature=signature)
     assert response.status_code == 401
     assert response.json()["error"]["code"] == "signature_invalid"

@@ -292,7 +292,6 @@ def asked(service: FakeService) -> list[str]:
 def test_a_bad_token_answer_ends_in_a_page_and_makes_nobody(
     client, service, refused, answer, code
 ):
-    """However badly the token endpoint answers: one call, no user, a page within the deadline."""
     service.answers["token"] = answer
     began = time.monotonic()
     with fake_service.impatient(service):
@@ -336,7 +335,6 @@ def test_a_bad_token_answer_ends_in_a_page_and_makes_nobody(
 def test_answers_about_different_people_sign_nobody_in(
     client, service, refused, fields, code, last
 ):
-    """All answers must name one subject. At the first that does not, the calls end."""
     for name, value in fields.items():
         setattr(service, name, value)
     refused(sign_in(client), code)
@@ -363,10 +361,7 @@ def test_answers_about_different_people_sign_nobody_in(
     ],
 )
 def test_what_cannot_be_read_opens_nothing(client, service, caplog, fields, error):
-    """The person is signed in with what could be read; the rest is fetched again soon.
-
-    A line of the log and a sign of the doctor say it at once, and not only the next upkeep.
-    """
+    """The person is signed in with what could be read; the rest is fetched again soon."""
     for name, value in fields.items():
         setattr(service, name, value)
     with serving() as elsewhere:

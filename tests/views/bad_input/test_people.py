@@ -146,10 +146,7 @@ def everybody() -> QuerySet[User]:
 def test_an_account_that_waits_for_approval_gets_no_session(
     client, service, refused, monkeypatch
 ):
-    """It stays, with all that came; only the session is refused, until staff have approved it.
-
-    The policy is asked about the sign-in once it is; a refused sign-up leaves none to approve.
-    """
+    """It stays, with all that came; only the session is refused, until staff have approved it."""
     with monkeypatch.context() as patch:
         patch.setattr(IdentityPolicy, "may_sign_up", lambda self, **_about: False)
         refused(sign_in(client), "sign_up_refused")

@@ -65,10 +65,7 @@ def test_a_second_code_updates_what_is_stored(service, browser, user):
     "given", ["", "hello", "CNX-EF34", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"]
 )
 def test_what_is_no_code_is_not_sent(service, browser, given):
-    """The shape is checked here, and such a submit is no try.
-
-    One sentence says so, which leads to the field and describes it.
-    """
+    """The shape is checked here, and such a submit is no try."""
     for _ in range(7):
         page = refused(hand_in(browser, given), "connect_code_malformed", 400)
         assert not given or given not in page

@@ -43,7 +43,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_every_no_says_what_to_do_next(
     service, browser, caplog, answer, code, status, advice
 ):
-    """A plain page, one log line, nothing changed. Never the same code again; a new one works."""
     caplog.set_level(logging.DEBUG)
     service.answers["request"] = answer
     response = hand_in(browser)
@@ -90,10 +89,7 @@ def test_the_services_own_number_helps_support(
 
 
 def test_a_link_to_get_verified(service, browser):
-    """``kyc_url`` is a link if it is safe to follow, and never anything else.
-
-    The code alone says what is missing, too.
-    """
+    """``kyc_url`` is a link if it is safe to follow, and never anything else."""
     beside = {"kyc_required": True, "kyc_url": "https://kyc.example/?a=1&b=2"}
     service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
     page = refused(hand_in(browser), "verification_policy_not_met", 403)
@@ -110,7 +106,6 @@ def test_a_link_to_get_verified(service, browser):
 
 
 def test_a_service_that_is_not_there(service, browser):
-    """Nothing was sent: the code is good still, and the try does not count."""
     beyond = service.settings(BASE_URL="http://127.0.0.1:9/api/v1", TIMEOUT=5)
     with override_settings(DJANGO_IDENTITY=beyond):
         for _ in range(7):
