@@ -111,7 +111,6 @@ def test_documents_open_up_to_ten_megabytes():
         (EC, {"jku": "https://example.org"}), (EC, {"typ": "JOSE+JSON"}),
         *[(EC, {"cty": cty}) for cty in ("image/png", "JWT")],
     ],
-    ids=str,
 )  # fmt: skip
 def test_other_algorithms_are_refused(key, header):
     assert refused(sealed(key, **header), RSA, EC) == "no key opens it"
