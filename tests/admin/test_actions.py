@@ -178,7 +178,6 @@ def test_an_action_on_a_row_that_is_gone_does_nothing(operator, identity, action
 
 
 def test_an_operator_removes_a_stranger_and_keeps_the_only_way_in(operator):
-    """A later link always goes; the one that made the account stays without another way in."""
     later = make_identity(make_user("victim"), account_made=False)
     made = make_identity(make_user("ada"), subject="subject-2")
     made.user.set_unusable_password()
@@ -201,7 +200,6 @@ class Protecting(IdentityPolicy):
 
 
 def test_a_pending_erasure_is_marked_and_tried_now(operator, identity, service):
-    """On the overview; the receipt then says what it covered."""
     given = service.settings(POLICY=f"{__name__}.Protecting")
     with override_settings(DJANGO_IDENTITY=given):
         press(operator, "erase", identity, confirmed="yes")

@@ -200,8 +200,6 @@ def test_a_row_of_the_other_environment_is_marked(operator, identity, settings):
 
 @pytest.mark.urls(__name__)
 def test_a_strip_says_where_it_ends(operator, identity):
-    """From the consent to the gates, each with its state; a gate names the pages that it guards."""
-
     def strip() -> str:
         shown = page(operator, IDENTITY, identity.pk)
         return text_of(shown.partition("identity-strip")[2].partition("</ol>")[0])
@@ -236,7 +234,6 @@ def test_a_strip_says_where_it_ends(operator, identity):
 
 
 def test_an_event_links_to_its_person(operator, identity):
-    """To who may see identities, and as long as the event has its content."""
     event = WebhookEvent.objects.get()
     link = f'href="{reverse(IDENTITY, args=[identity.pk])}"'
     assert link in page(operator, EVENT, event.pk)
@@ -247,7 +244,6 @@ def test_an_event_links_to_its_person(operator, identity):
 
 
 def test_what_an_operator_reads_about_an_error_is_theirs():
-    """Every failure of service, site or database has a hint, and none says "your service"."""
     for code, row in ERRORS.items():
         if row.status >= 500:
             assert row.hint, code

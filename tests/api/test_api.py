@@ -124,7 +124,6 @@ def test_every_endpoint_has_its_manners(service, name):
     ],
 )  # fmt: skip
 def test_an_invalid_body_of_a_sites_own_view(found, detail):
-    """The first error, whatever its shape; a field named as a member of ours is no gate's."""
     response = exception_handler(ValidationError(found), {})
     assert response is not None
     assert (response.data["code"], response.data["detail"]) == ("invalid", detail)
@@ -176,7 +175,6 @@ ELSEWHERE = (
 
 @override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED)
 def test_a_foreign_next_page_is_refused(service, browser):
-    """With a code, and not dropped in silence; a wildcard is no origin."""
     for given in ELSEWHERE:
         response = ask(browser, "login", {"next": given})
         assert is_refused(response, 400, "next_refused"), given
@@ -257,7 +255,6 @@ def test_me_is_what_the_gates_see(signed_in, user, django_assert_num_queries):
 
 
 def test_a_device_neither_reads_nor_links_nor_disconnects(browser, user):
-    """Whatever a middleware or an authentication of the site's has put in the user's place."""
     make_claim(make_identity(user))
     browser.force_authenticate(device(user))
     assert ask(browser, "me").json()["is_linked"] is False
@@ -271,7 +268,6 @@ def test_a_device_neither_reads_nor_links_nor_disconnects(browser, user):
 
 
 def test_the_answer_to_a_code_says_what_the_site_now_holds(service, signed_in, caplog):
-    """And whose code it was, masked; the log does not."""
     caplog.set_level("DEBUG", logger="django_identity")
     told = hand_in(signed_in).json()
     assert told["scopes"] == SCOPES["connect_scopes"]
@@ -329,8 +325,6 @@ def test_a_wait_is_told_with_retry_after(service, signed_in):
     assert 590 <= int(shown["Retry-After"]) <= 600
     assert service.calls("request") == 5
 
-
-# What the API must not take
 
 # What the reader refuses by itself is in ``test_strict_json.py``.
 BODIES = {

@@ -32,7 +32,6 @@ PROBLEM, WARNING = Level.PROBLEM, Level.WARNING
 
 @pytest.mark.parametrize("setup", broken.SETUPS)
 def test_what_is_broken_is_named(site, setup):
-    """With its remedy, by no other sign, and without anything of a person."""
     break_it, *signs = broken.SETUPS[setup]
 
     break_it(site)
@@ -91,13 +90,9 @@ def test_a_site_that_is_all_right_needs_nobody(site):
 def test_locks_that_are_waited_for_without_end(site, value, is_told):
     """The server is asked for the value that the connection really has."""
     with connection.cursor() as cursor:
-        cursor.execute("SHOW lock_timeout")
-        (before,) = cursor.fetchone()
         cursor.execute("SELECT set_config('lock_timeout', %s, false)", [value])
-        try:
-            told = [each for each in diagnose() if "lock_timeout" in each.message]
-        finally:
-            cursor.execute("SELECT set_config('lock_timeout', %s, false)", [before])
+        told = [each for each in diagnose() if "lock_timeout" in each.message]
+        cursor.execute("RESET lock_timeout")
     assert [each.level for each in told] == [WARNING] * is_told
 
 

@@ -176,7 +176,6 @@ def test_ctrl_c_finishes_what_is_under_way(service, three, times):
     ids=["cut", "read-only", "closed", "no tables"],
 )
 def test_a_database_that_fails_is_one_sentence(site, command, break_it):
-    """No traceback: cron's mail has the kind of error, and what to run. Exit code 1."""
     break_it(site)
     ran = run(*command.split())
     assert ran.error.startswith("The database cannot be used (")

@@ -89,7 +89,6 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_redirect_names_what_is_missing(user, way):
-    """The person is led to where it can be had, told which, and back; a POST is not repeated."""
     gated = WAYS[way]()
 
     answer = answer_of(gated, user)
@@ -112,7 +111,6 @@ def test_a_redirect_names_what_is_missing(user, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_closed_gate_forbids_if_that_was_chosen(user, way):
-    """403 for a page, which no cache keeps; 401 or 403 and a code for JSON."""
     gated = WAYS[way](on_closed="forbid")
 
     page = answer_of(gated, user, hx_request="true")
@@ -192,7 +190,6 @@ def test_an_answer_that_is_none_opens_nothing(user):
 
 
 def test_the_person_is_told_all_of_them(user):
-    """In the problem's ``missing`` as the site wrote them, in its detail in words."""
     assert closed_to(Gate("country_resident=GH|NG|PT"), user) is None
     closed = closed_to(Gate("country_resident=PT|FR|ES"), user)
     assert closed is not None

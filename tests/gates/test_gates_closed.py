@@ -140,7 +140,6 @@ def test_a_filter_that_cannot_answer_says_no(user, shape, asked, caplog):
     "source", [TAG, SHAPES["if not"].format(*ASKED)], ids=["tag", "filters"]
 )
 def test_an_async_view_renders_a_gate_after_it_asked(user, source):
-    """Open once the view awaited the claims; without that, and after a loss, closed."""
     way = by_template(source)
 
     async def page(person: User, *, asks: bool) -> bytes:
@@ -162,7 +161,6 @@ TAGS = [
 
 
 def test_a_tag_that_cannot_answer_shows_the_other_part(user):
-    """An argument that is not there, of another type or empty keeps it closed."""
     source = (
         "{% load identity %}"
         "{% identity_gate ARGS %}secret{% else %}denied{% end_identity_gate %}"
@@ -284,7 +282,6 @@ def test_a_gate_stands_around_a_view(thing):
     ],
 )  # fmt: skip
 def test_a_class_must_ask_for_text(user, attributes):
-    """Nobody comes in, and the site's developer sees why. Beside a mixin that asks, too."""
     alone = (ClaimRequiredMixin, Page)
     for bases in (alone, (VerifiedMixin, *alone)):
         gated = type("Gated", bases, attributes).as_view()

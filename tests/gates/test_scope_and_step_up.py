@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpResponse
 from django.template import Context, Template
 from django.test import Client
 from django.urls import reverse
@@ -244,25 +245,22 @@ def test_a_request_names_nothing_that_the_site_has_not(browser, scope):
     assert asked_of_the_service(browser, scope)[1] == BASE
     page = browser.get(reverse("identity:login"), {"missing": scope}).content.decode()
     assert "You need" not in page
-    refused = browser.post(
-        reverse("identity_api:login"), {"scope": scope}, content_type="application/json"
-    )
+    refused = begun_by_json(browser, scope)
     assert (refused.status_code, refused.json()["code"]) == (400, "scope_refused")
+
+
+def begun_by_json(browser: Client, scope: str) -> HttpResponse:
+    address, wanted = reverse("identity_api:login"), {"scope": scope}
+    return browser.post(address, wanted, content_type="application/json")
 
 
 def test_a_front_end_names_the_scope(browser):
     answer = browser.get("/papers/", headers={"Accept": "application/json"})
     told = answer.json()
-    assert answer.status_code == 403
-    assert told["code"] == "scope_missing"
-    assert told["missing"] == SCOPE
-    address, wanted = reverse("identity_api:login"), {"scope": told["missing"]}
-    begun = browser.post(address, wanted, content_type="application/json")
-    query = parse_qs(urlsplit(begun.json()["authorization_url"]).query)
+    assert (answer.status_code, told["code"]) == (403, "scope_missing")
+    begun = begun_by_json(browser, told["missing"]).json()
+    query = parse_qs(urlsplit(begun["authorization_url"]).query)
     assert query["scope"] == [f"{BASE} {SCOPE}"]
-
-
-# A sign-in of lately, in this session
 
 
 def came_back_lately(browser: Client, address: str = "/payout/") -> bool:

@@ -130,7 +130,6 @@ def test_the_download_is_complete(client, ada):
 def test_the_page_shows_the_newest_and_counts_all(
     client, ada, django_assert_max_num_queries
 ):
-    """However much there is, a kind has one heading and 100 records, and costs the same queries."""
     identity = make_identity(ada)
     for number in range(20):
         make_claim(identity, provider=f"vendor-{number}")
@@ -157,7 +156,6 @@ PROOFS = {
 
 @pytest.mark.parametrize(("claim", "words"), PROOFS.values(), ids=PROOFS)
 def test_a_proof_says_whether_it_holds(client, ada, claim, words):
-    """A country has a name. What ran out, was revoked, denied or never proven is not valid."""
     make_claim(make_identity(ada), **claim)
     page = account(client).replace("\xa0", " ")
     assert words in page

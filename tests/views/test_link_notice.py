@@ -21,7 +21,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_link_by_a_code_is_told(service, browser):
-    """To the account's own address: whose identity it was, masked, and that it signs nobody in."""
     hand_in(browser)
     (told,) = mail.outbox
     assert told.to == ["other@example.org"]
@@ -45,7 +44,6 @@ def test_a_link_by_a_code_is_told(service, browser):
 
 
 def test_a_link_names_the_site_and_leads_to_the_account(service, browser, client):
-    """Its address, when it was, and advice that works: no "disconnect" for the only way in."""
     address = "https://ajo.example/identity/callback/"
     with override_settings(DJANGO_IDENTITY=service.settings(REDIRECT_URI=address)):
         sign_in(browser)
@@ -63,7 +61,6 @@ def test_a_link_names_the_site_and_leads_to_the_account(service, browser, client
 
 
 def test_an_end_is_told(service, browser):
-    """Whoever did it: the account's owner learns of it, once, with the time and the page."""
     address = "https://ajo.example/identity/callback/"
     with override_settings(DJANGO_IDENTITY=service.settings(REDIRECT_URI=address)):
         sign_in(browser)

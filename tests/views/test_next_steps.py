@@ -111,7 +111,6 @@ def test_each_reason_has_a_next_step_and_a_way_back():
 
 
 def test_a_site_that_cannot_verify_says_so_with_a_reference(user, browser):
-    """Nothing is promised in a few seconds; the number is that of the person's row."""
     identity = make_identity(user, last_error="credential_rejected")
     told = f"Tell the people who run this site. Your reference is the number {identity.pk}."
     for page in (asked(browser, **ADULT), account_page(browser)):
@@ -199,7 +198,6 @@ def test_each_refusal_has_a_next_step_and_a_way_back(client, settings, code, loc
 
 
 def test_an_answer_is_shown_for_an_hour_in_its_own_browser(client, service):
-    """A reload keeps it, with the page that was wanted; nothing of it stands in the address."""
     make_user("eve", email="ada@example.org")
     first = sign_in(client, "/adults/")
     page = reverse("identity:answer")
@@ -349,7 +347,6 @@ def test_a_page_that_was_open_too_long(service, name):
     ],
 )  # fmt: skip
 def test_the_log_says_why_a_form_was_refused(headers, reason, caplog):
-    """Django's own reason, as of a proxy that drops the port; of an address only its origin."""
     client = Client(enforce_csrf_checks=True)
     page = client.post(reverse("identity:login"), secure=True, headers=headers)
     assert page.status_code == 403

@@ -137,7 +137,6 @@ def test_a_time_is_written_as_the_language_writes_it(language, words):
 
 @pytest.mark.parametrize("language", ["en", "fr", "pt-br"])
 def test_a_number_for_browsers_is_not_written_for_people(language, settings):
-    """A site that groups digits does so in sentences, not in attributes and addresses."""
     settings.USE_THOUSAND_SEPARATOR, settings.LANGUAGE_CODE = True, language
     user = make_user(pk=1234567)
     make_claim(make_identity_by_code(user, pk=7654321))
@@ -251,7 +250,6 @@ def deferring(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("deferring")
 @pytest.mark.parametrize("by", ["identity", "password"])
 def test_each_page_of_a_person(service, by):
-    """They read what they show, and nothing else of the instance that Django made."""
     user = make_user(email="ada@example.org", first_name="Ada")
     identity = make_identity(user)
     make_grant(identity)
@@ -290,7 +288,6 @@ def test_what_others_see_of_a_person_whose_columns_are_deferred(service, mailout
 def test_every_page_opens_with_times_at_the_calendars_edges(
     service, client, settings, edge
 ):
-    """After a sign-in and events with claims, KYC status and times at the edge, in every zone."""
     value = {"verified": True, "issued_at": edge, "expires_at": edge}
     service.disclosed = {"age_over_18": value, "unique_human": True}
     service.kyc = {"verified_at": edge}

@@ -31,7 +31,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_new_person_gets_an_account(client, service):
-    """One press, one callback: a user, an identity, proven claims, and where they wanted to go."""
     response = sign_in(client, "/adults/")
     assert (response.status_code, response["Location"]) == (302, "/adults/")
     user = User.objects.get()
@@ -48,7 +47,6 @@ def test_a_new_person_gets_an_account(client, service):
 
 
 def test_nothing_secret_is_stored_in_the_clear(client, service):
-    """Tokens and verifier are sealed, the verifier goes when it is spent; no credential is kept."""
     kept: list[str] = []
     requests = AuthorizationRequest.objects.values_list("code_verifier", flat=True)
     service.meanwhile["token"] = lambda: kept.extend(requests)
@@ -128,7 +126,6 @@ def test_a_session_planted_beforehand_is_not_signed_in(client, service):
 
 
 def test_only_a_press_begins(client, service):
-    """An address that somebody is led to begins nothing, nor does a form of a foreign page."""
     for method in ("GET", "HEAD"):
         page = client.generic(method, reverse("identity:login") + "?next=/adults/")
         assert page.status_code == 200
@@ -152,7 +149,6 @@ def test_the_browser_has_a_cookie_of_its_own(client, service, is_secure):
 
 
 def test_tabs_each_keep_their_own_next(client, service):
-    """Flows of one browser do not disturb each other, and each may be opened again at its end."""
     states = [begin(client, f"/page-{i}/") for i in range(4)]
     for _ in range(2):
         for i, state in reversed(list(enumerate(states))):
@@ -194,7 +190,6 @@ CHANGES: list[dict[str, Any]] = [
     ids=str,
 )
 def test_a_token_that_cannot_be_verified_names_nobody(client, service, where, changes):
-    """The subject is learnt by the next way then; nobody is signed in as whom it names."""
     changes = {"sub": "somebody-else", **changes}
     subject = changes.pop("sub")
     service.token = {where: service.identity_token(subject, **changes)}
@@ -256,7 +251,6 @@ def test_a_strict_session_cookie_gets_its_hop(client, service, settings, same_si
 
 
 def test_every_page_has_its_manners(client, service, settings):
-    """Never stored, never framed, naming nobody where the person came from."""
     closed = "django.contrib.auth.middleware.LoginRequiredMiddleware"
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, closed]
     for page in ("login", "account", "disconnect", "callback", "connect"):
@@ -288,7 +282,6 @@ def sign_in_with(service: FakeService, client: Client, scopes: str) -> LinkedIde
 
 
 def test_without_kyc_read_the_level_goes(client, service):
-    """The person does not show it, so the site does not know it; who allows it again has it."""
     sign_in_with(service, client, "profile:read kyc:read claims:read")
     identity = sign_in_with(service, client, "profile:read claims:read")
     kyc = (identity.kyc_level, identity.kyc_status, identity.kyc_provider)
@@ -301,7 +294,6 @@ def test_without_kyc_read_the_level_goes(client, service):
 
 
 def test_without_claims_read_proofs_go_once(client, service):
-    """The claims' values go, the credential is not kept, and only the first sign-in says so."""
     sign_in_with(service, client, "profile:read kyc:read claims:read")
     with announced(signals.claims_changed) as heard:
         for _ in range(2):

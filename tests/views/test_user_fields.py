@@ -101,9 +101,6 @@ def test_the_sites_manager_makes_the_account(client, service, monkeypatch):
     assert not user.has_usable_password()
 
 
-# The site's own rules and code under a sign-up
-
-
 @pytest.fixture
 def with_field(request: pytest.FixtureRequest, transactional_db: None) -> Iterator[str]:
     """The user model has one more field, which is the parameter. Returns the field's name."""
@@ -190,9 +187,6 @@ def test_what_the_database_refuses_once_is_tried_again(client, service, meeting)
     meeting += [IntegrityError(), OperationalError(), IntegrityError()]
     assert sign_in(client).status_code == 302
     assert is_signed_in(client)
-
-
-# E-mail addresses
 
 
 ADDRESS_FIELDS = {
@@ -343,9 +337,6 @@ def test_an_address_of_a_hidden_account_is_taken(
     service.profile = {"email": "ada@example.org"}
     assert sign_in(Client()).status_code == 302
     assert User.objects.get().email == "new@example.org"
-
-
-# Who returns
 
 
 BEFORE = {"email": "ada@example.org", "first_name": "Ada", "last_name": "Obi"}

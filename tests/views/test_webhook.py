@@ -103,9 +103,6 @@ def test_a_signed_body_that_is_no_event_leaves_its_digest(caplog):
     assert not WebhookEvent.objects.exists()
 
 
-# Whatever is sent
-
-
 def status_of(
     body: bytes, headers: Mapping[str, str] | None = None, *, method: str = "POST",
     is_signed: bool = True, has_length: bool = True, is_terminated: bool = False,

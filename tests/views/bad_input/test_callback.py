@@ -361,7 +361,6 @@ def test_answers_about_different_people_sign_nobody_in(
     ],
 )
 def test_what_cannot_be_read_opens_nothing(client, service, caplog, fields, error):
-    """The person is signed in with what could be read; the rest is fetched again soon."""
     for name, value in fields.items():
         setattr(service, name, value)
     with serving() as elsewhere:

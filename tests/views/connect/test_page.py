@@ -51,7 +51,6 @@ def test_the_page_says_what_it_is_about(service, browser):
 
 
 def test_a_second_code_updates_what_is_stored(service, browser, user):
-    """A code of a subject that is linked updates what is held; other scopes of theirs stay."""
     held: dict[str, Any] = {"kyc_level": "level_1", "kyc_status": "unverified"}
     make_identity(user, scopes=["profile:read"], **held)
     hand_in(browser)
@@ -157,7 +156,6 @@ def test_a_code_that_is_good_no_more(
 def test_a_policy_failure_spends_the_code(
     identity_sandbox, identity_application, identity_person, browser
 ):
-    """A link to add what is missing, and a new code after that."""
     [app_id] = [
         each["app_id"] for each in identity_sandbox.control("GET", "applications")
         if identity_application.client_id in each["clients"].values()
