@@ -41,10 +41,6 @@ from tests.sign_in import come_back, is_signed_in, sign_in, signed_in_as
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 
 
-def new_token(user: User) -> str:
-    return signing.dumps(user.pk)
-
-
 class ByHeader(BaseAuthentication):
     """``Authorization: Bearer …``."""
 
@@ -66,8 +62,6 @@ def user_of(token: str) -> tuple[User, str]:
 KNOWS_TOKENS: dict[str, Any] = {
     "authentication_classes": (ByHeader, SessionAuthentication)
 }
-KNOWS_NO_SESSIONS: dict[str, Any] = {"authentication_classes": (ByHeader,)}
-login = views.LoginView.as_view(**KNOWS_TOKENS)
 
 
 class Bar(APIView):
@@ -78,8 +72,6 @@ class Bar(APIView):
         assert closed is not None
         return closed_response(request, closed, on_closed="problem")
 
-
-# A gate at the wrong place, and at the right one
 
 adult = claim_required("age_over_18", on_closed="problem")
 
@@ -125,10 +117,10 @@ urlpatterns = [
     path("around/dispatch/", Dispatched.as_view()),
     path("within/function/", gated_who),
     path("within/handler/", Handled.as_view()),
-    path("api/login", login),
+    path("api/login", views.LoginView.as_view(**KNOWS_TOKENS)),
     path("api/callback", views.CallbackView.as_view(**KNOWS_TOKENS)),
     path("api/me", views.MeView.as_view(**KNOWS_TOKENS)),
-    path("tokens-alone/me", views.MeView.as_view(**KNOWS_NO_SESSIONS)),
+    path("tokens-alone/me", views.MeView.as_view(authentication_classes=(ByHeader,))),
     path("tokens-alone/bar", Bar.as_view()),
     path("", include("tests.urls")),
 ]
@@ -149,7 +141,7 @@ def grace() -> User:
 
 
 def token_of(user: User) -> dict[str, str]:
-    return {"authorization": f"Bearer {new_token(user)}"}
+    return {"authorization": f"Bearer {signing.dumps(user.pk)}"}
 
 
 def post(client: Client, name: str, body: object = None, **options: Any) -> Any:
@@ -158,34 +150,19 @@ def post(client: Client, name: str, body: object = None, **options: Any) -> Any:
     )
 
 
-def by_header(client: Client, ada: User, grace: User) -> dict[str, str]:
-    return token_of(ada)
-
-
-def beside_another_session(client: Client, ada: User, grace: User) -> dict[str, str]:
-    client.force_login(grace)
-    return token_of(ada)
-
-
-def beside_an_ended_session(client: Client, ada: User, grace: User) -> dict[str, str]:
-    client.force_login(ada)
-    ada.set_password("a new password ends the session")
-    ada.save()
-    return token_of(ada)
-
-
-ALONE = (by_header, beside_another_session, beside_an_ended_session)
-
-
-@pytest.mark.parametrize("way", ALONE, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("beside", ["nothing", "another session", "an ended session"])
 @pytest.mark.parametrize(
     "redirect_uri", [None, OWN_PAGE], ids=["by request", "own page"]
 )
 def test_a_token_alone_is_refused_before_anybody_consents(
-    service, client, ada, grace, way, redirect_uri
+    service, client, ada, grace, beside, redirect_uri
 ):
     """Else the person would come back to a page that does not know them."""
-    headers = way(client, ada, grace)
+    if beside != "nothing":
+        client.force_login(grace if beside == "another session" else ada)
+    ada.set_password("a new password ends the session")
+    ada.save()
+    headers = token_of(ada)
     settings = service.settings(REDIRECT_URI=redirect_uri)
     with override_settings(DJANGO_IDENTITY=settings):
         refused = post(client, "login", {"next": "/"}, headers=headers)
@@ -294,16 +271,12 @@ def test_a_closed_permission_says_what_is_missing():
     assert permitted(AnonymousUser(), level).data["detail"].code == "not_signed_in"
 
 
+ADULT, HIGHER = HasClaim("age_over_18"), HasKycLevel("level_3")
 COMBINED = [
-    (HasClaim("age_over_18") & HasKycLevel("level_3"), False),
-    (HasKycLevel("level_3") & HasClaim("age_over_18"), False),
-    (HasKycLevel("level_3") | HasClaim("age_over_18"), True),
-    (IsAdminUser | HasClaim("age_over_18"), True),
-    (~HasClaim("unique_human"), True),
-    (~HasClaim("age_over_18"), False),
-    (~(HasClaim("age_over_18") & HasKycLevel("level_3")), True),
-    (HasClaim("age_over_18", "unique_human"), False),
-]
+    (ADULT & HIGHER, False), (HIGHER & ADULT, False), (HIGHER | ADULT, True),
+    (IsAdminUser | ADULT, True), (~HasClaim("unique_human"), True), (~ADULT, False),
+    (~(ADULT & HIGHER), True), (HasClaim("age_over_18", "unique_human"), False),
+]  # fmt: skip
 
 
 def test_permissions_combine_as_django_rest_frameworks_own():
@@ -312,10 +285,11 @@ def test_permissions_combine_as_django_rest_frameworks_own():
     make_claim(make_identity(request.user))
     for number, (combined, is_open) in enumerate(COMBINED):
         permission = combined()
-        assert permission.has_permission(request, None) is is_open, number
-        assert permission.has_object_permission(request, None, object()) is is_open, (
-            number
+        answers = (
+            permission.has_permission(request, None),
+            permission.has_object_permission(request, None, object()),
         )
+        assert answers == (is_open, is_open), number
 
 
 @pytest.mark.parametrize("nobody", [None, "django.contrib.auth.models.AnonymousUser"])
