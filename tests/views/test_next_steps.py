@@ -33,8 +33,6 @@ from tests.views.connect.pages import (
     LOCAL,
     browser_of,
     buttons,
-    hand_in,
-    refused,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -230,14 +228,6 @@ def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client):
     led = answers.keep_error(callback(), error)
     assert len(led.cookies[answers.COOKIE].OutputString()) < 4096
     assert "You have an account here" in told(client, error).content.decode()
-
-
-def test_a_code_of_another_account_says_how_to_move_it(service, browser):
-    make_identity(make_user("eve"), subject=service.subject)
-    page = refused(hand_in(browser), "subject_taken", 403)
-    assert "If that account is yours, sign in to it and disconnect there first." in page
-    assert "Sign out here, to sign in to it" in buttons(page)
-    assert "the one you entered is used up" in page
 
 
 # What worked, what ended, what was open too long

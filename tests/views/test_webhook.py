@@ -95,7 +95,6 @@ def test_a_wrong_signature_is_refused(signature):
 
 
 def test_a_signed_body_that_is_no_event_leaves_its_digest(caplog):
-    """400; the log can name the body, and says nothing of it."""
     caplog.set_level(logging.DEBUG)
     assert post(b'{"event_type": "ada@example.org"}').status_code == 400
     assert "ada@example.org" not in caplog.text
@@ -134,25 +133,18 @@ def test_the_body_is_bounded(chunked):
     assert status_of(event_body("consent.granted"), **chunked) == 200
     assert status_of(b" " * LIMIT, **chunked) == 400
     assert status_of(b" " * (LIMIT + 1), **chunked) == 413
-
-
-def test_a_body_without_length_or_end_is_not_read():
+    # Without a length or an end nothing is read.
     assert status_of(event_body("consent.granted"), has_length=False) == 411
 
 
 BODIES = st.binary(max_size=400) | VALUES.map(lambda value: json.dumps(value).encode())
 LATIN = st.text(st.characters(max_codepoint=255), max_size=80)
-NAMES = (
-    "content-length",
-    "content-type",
-    "content-encoding",
-    "x-webhook-signature",
-    "cookie",
-)
+NAMES = ("length", "type", "encoding")
 ODD = ("0", "262145", "9" * 400, "-1", "gzip", "multipart/form-data")
 HEADERS = st.dictionaries(
-    st.sampled_from(NAMES), LATIN | st.sampled_from(ODD), max_size=2
-)
+    st.sampled_from([*(f"content-{name}" for name in NAMES), "x-webhook-signature", "cookie"]),
+    LATIN | st.sampled_from(ODD), max_size=2,
+)  # fmt: skip
 
 
 @examples(few=8, many=5000)

@@ -79,6 +79,8 @@ def test_the_services_own_number_helps_support(
 
     page = refused(hand_in(browser), code, status)
 
+    how_to_move_it = "sign in to it and disconnect there first."
+    assert (how_to_move_it in page) is (code == "subject_taken")
     is_shown = number == "req_7f3a"
     [line] = [each for each in caplog.messages if "identity.connect.failed" in each]
     assert (f"· <code>{number}</code>" in page) is is_shown
