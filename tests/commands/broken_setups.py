@@ -75,9 +75,6 @@ class Site:
 BreakIt = Callable[[Site], None]
 
 
-# The service
-
-
 def answering(endpoint: str, given: Answer) -> BreakIt:
     def break_it(site: Site) -> None:
         site.service.answers[endpoint] = given
@@ -134,9 +131,6 @@ def services_clock(site: Site) -> None:
     date = http_date(timezone.now().timestamp() + 95)
     body = json.dumps({"keys": [jwk()]}).encode()
     site.service.answers["jwks"] = http(body, headers=f"Date: {date}\r\n")
-
-
-# Settings, database, broker, cache
 
 
 def configured(**changes: Any) -> BreakIt:
@@ -222,17 +216,13 @@ cut_connection, closed_connection, no_tables = map(
 
 
 def dead_cache(site: Site) -> None:
-    backend = "django.core.cache.backends.redis.RedisCache"
     address = f"redis://127.0.0.1:{site.closed_port()}"
-    site.settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": address}}
+    cached("redis.RedisCache", LOCATION=address)(site)
 
 
-def forgetful_cache(site: Site) -> None:
-    backend = "django.core.cache.backends.dummy.DummyCache"
-    site.settings.CACHES = {"default": {"BACKEND": backend}}
-
-
-# What is stored
+def cached(backend: str, **more: str) -> BreakIt:
+    given = {"BACKEND": f"django.core.cache.backends.{backend}", **more}
+    return lambda site: setattr(site.settings, "CACHES", {"default": given})
 
 
 def all_of(*ways: BreakIt) -> BreakIt:
@@ -379,7 +369,8 @@ SETUPS: dict[str, tuple[Any, ...]] = {
     "eager tasks": (lambda site: site.use_broker("", task_always_eager=True),
         ("broker", WARNING, "tasks run inside requests", "Start a worker")),
     "dead cache": (dead_cache, ("cache", PROBLEM, "does not answer", "CACHES")),
-    "forgetful cache": (forgetful_cache, ("cache", WARNING, "it keeps nothing", "CACHES")),
+    "forgetful cache": (cached("dummy.DummyCache"),
+        ("cache", WARNING, "it keeps nothing", "CACHES")),
     "upkeep that never ran": (upkeep(begun_at=NEVER),
         ("upkeep", WARNING, "has not run yet", "identity_upkeep")),
     "upkeep that is needed and never ran": (

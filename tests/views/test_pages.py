@@ -191,9 +191,6 @@ def test_a_plain_page_needs_nothing_else():
 PAGES = ("login", "account", "connect", "disconnect", "erase", "download")
 
 
-# Tag libraries of the site
-
-
 @pytest.mark.parametrize("name", ["identity", "identity_pages", "identity_admin"])
 def test_a_tag_library_of_the_site_with_our_name(client, settings, name):
     """It has none of what our own pages need, and Django takes that of the last app."""
@@ -277,9 +274,6 @@ def test_what_others_see_of_a_person_whose_columns_are_deferred(service, mailout
     for action in ("revoke", "disconnect", "erase"):
         pressed = operators.press(operator, action, identity)
         assert pressed.status_code in (200, 302), action
-
-
-# Times at the edge of the calendar, as a service may write "never"
 
 
 @pytest.mark.parametrize(

@@ -260,9 +260,6 @@ def test_every_page_has_its_manners(client, service, settings):
         assert response["X-Frame-Options"] == "DENY"
 
 
-# A site may ask for little, and a person may allow less
-
-
 @pytest.mark.parametrize(
     ("granted", "calls"),
     [("profile:read", ["token", "me"]), ("claims:read", ["token", "claims", "jwks"]),

@@ -42,7 +42,7 @@ def operator_disconnects(session: Client) -> None:
     assert interventions.disconnect(list(LinkedIdentity.objects.all())) == []
 
 
-def is_revoked(session: Client) -> None:
+def is_revoked(_session: Client) -> None:
     deliver("consent.revoked")
 
 

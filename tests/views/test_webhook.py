@@ -106,11 +106,7 @@ def status_of(
     body: bytes, headers: Mapping[str, str] | None = None, *, method: str = "POST",
     is_signed: bool = True, has_length: bool = True, is_terminated: bool = False,
 ) -> int:  # fmt: skip
-    """What the view answers to a request as a server hands it over; what it raises, comes out.
-
-    ``headers`` come on top of what fits the body; ``is_terminated``: the server marks the end of a
-    body that has no length.
-    """
+    """What the view answers to a request as a server hands it over; what it raises, comes out."""
     environ: dict[str, object] = {
         "REQUEST_METHOD": method, "PATH_INFO": "/identity/webhook/", "SERVER_NAME": "testserver",
         "SERVER_PORT": "80", "CONTENT_TYPE": "application/json", "wsgi.url_scheme": "http",
