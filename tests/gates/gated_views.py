@@ -15,6 +15,7 @@ from django.template import Context, Template
 from django.test import RequestFactory
 from django.urls import include, path
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.views.generic import View
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.response import Response
@@ -92,6 +93,11 @@ class Added(Both):
     """A subclass that names another claim takes its parent's not away."""
 
     required_claims = ("age_over_18",)
+
+
+@method_decorator([adult, verified], name="dispatch")
+class DecoratedInside(LocalMixin, Page):
+    pass
 
 
 class Endpoint(APIView):
@@ -187,6 +193,7 @@ WAYS: dict[str, Way] = {
     "mixins, async": by_request(StackedAsync.as_view()),
     "subclass adds a claim": by_request(Added.as_view()),
     "as_view adds a claim": by_request(Both.as_view(required_claims=("age_over_18",))),
+    "decorators of a class": by_request(DecoratedInside.as_view()),
     "decorators around mixins": by_request(adult(Both.as_view())),
     "permissions": by_api(Api.as_view()),
     "permissions of a function": by_api(api_function),
