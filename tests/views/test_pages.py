@@ -397,3 +397,12 @@ def test_nothing_is_served_or_done(browser, caplog, method, name):
     assert " code=plain_http_refused " in line
     assert LinkedIdentity.objects.count() == 1
     assert not AuthorizationRequest.objects.exists()
+
+
+def test_behind_a_proxy_https_is_what_the_proxy_says(browser, settings):
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    for scheme, status in (("https", 200), ("http", 403)):
+        said = {"X-Forwarded-Proto": scheme}
+        assert (
+            browser.get(reverse("identity:login"), headers=said).status_code == status
+        )
