@@ -65,7 +65,6 @@ HISTORIES: Mapping[str, Steps] = {
     "by the owner": (disconnect,),
     "by the operator": (operator_disconnects,),
     "revoked, disconnected": (is_revoked, disconnect),
-    "twice": (disconnect, sign_in, disconnect),
     "linked again, by the operator": (disconnect, sign_in, operator_disconnects),
     "revoked, linked again, disconnected": (is_revoked, sign_in, disconnect),
     "erased": (is_erased,),
