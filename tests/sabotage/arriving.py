@@ -6,7 +6,7 @@ SIGN_IN = room(
     "sign-in",
     tests=(
         "tests/views/bad_input/test_callback.py",
-        "tests/views/test_few_scopes.py",
+        "tests/views/test_sign_in.py",
         "tests/lifecycle/test_linking.py",
         "tests/views/bad_input/test_people.py",
     ),
@@ -57,7 +57,7 @@ CODES = room(
     "codes",
     tests=(
         "tests/lifecycle/test_linking.py",
-        "tests/views/connect/test_states.py",
+        "tests/views/connect/test_page.py",
         "tests/views/connect/test_refusals.py",
         "tests/lifecycle/test_arrivals.py",
     ),
@@ -118,7 +118,7 @@ POLICY = room(
     tests=(
         "tests/test_site_code.py",
         "tests/lifecycle/test_questions.py",
-        "tests/views/connect/test_foreign_code.py",
+        "tests/views/test_strangers.py",
         "tests/views/bad_input/test_people.py",
     ),
     changes="""

@@ -6,9 +6,8 @@ GATES = room(
     "gates",
     tests=(
         "tests/lifecycle/test_standing.py",
-        "tests/gates/test_gates.py",
         "tests/gates/test_answers.py",
-        "tests/gates/test_step_up.py",
+        "tests/gates/test_scope_and_step_up.py",
     ),
     changes="""
 revoked-claim-opens: A revoked claim opens no gate.
@@ -41,9 +40,9 @@ lifecycle/standing/standing.py
 FACES = room(
     "admin-and-api",
     tests=(
-        "tests/admin/test_reach.py",
+        "tests/admin/test_lists.py",
         "tests/api/test_api.py",
-        "tests/gates/test_gate_requests.py",
+        "tests/gates/test_answers.py",
     ),
     changes="""
 operators-search-people: Operators who may not see users find none by name or address.
@@ -125,8 +124,8 @@ SIGNS = room(
     "signs",
     tests=(
         "tests/commands/test_identity_doctor.py",
-        "tests/admin/test_overview.py",
-        "tests/views/bad_input/test_answers.py",
+        "tests/admin/test_pages.py",
+        "tests/views/bad_input/test_callback.py",
     ),
     changes="""
 a-few-problems-are-none: A scheduler notices each problem.
