@@ -9,11 +9,10 @@ class BrokenCache(BaseCache):
     def __init__(self, _location: str, params: dict[str, Any]) -> None:
         super().__init__(params)
 
-    def get(self, *_args: Any, **_kwargs: Any) -> Any:
+    def fail(self, *_args: Any, **_kwargs: Any) -> Any:
         raise ConnectionError
 
-    def set(self, *_args: Any, **_kwargs: Any) -> None:
-        raise ConnectionError
+    get = set = fail
 
     def clear(self) -> None:
         """There is nothing in it."""

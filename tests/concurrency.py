@@ -8,13 +8,9 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
-from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,33 +32,27 @@ FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(["tests.concurrency_imports"])
 
 
-@dataclass(frozen=True)
-class Caller:
-    """A process of the crowd, and where it says what its calls returned."""
+def in_processes(
+    number: int,
+    call: Callable[..., object],
+    *arguments: object,
+    threads: int = 1,
+    patience: float = PATIENCE,
+) -> list[Any]:
+    """What ``call`` returned in each thread of so many processes. They are killed if they hang.
 
-    process: ForkServerProcess
-    heard: Connection
-
-    def exit_code(self) -> int | None:
-        """Wait for its end. It is killed after ``PATIENCE`` seconds."""
-        self.process.join(PATIENCE)
-        self.process.kill()
-        self.process.join()
-        return self.process.exitcode
-
-
-def start(target: str, *arguments: object, threads: int = 1) -> Caller:
-    """A process that calls ``module:function`` with ``arguments`` in that many threads.
-
-    On a database server only ``MOST_CONNECTIONS`` of them call at the same time.
+    On a database server only ``MOST_CONNECTIONS`` threads of a process call at the same time.
     """
-    heard, saying = FORKING.Pipe(duplex=False)
-    process = FORKING.Process(
-        target=_run, args=(saying, shared(), target, threads, arguments)
-    )
-    with saying:
-        process.start()
-    return Caller(process, heard)
+    with ProcessPoolExecutor(number, FORKING, join, (shared(),)) as pool:
+        begun = [
+            pool.submit(_in_threads, threads, call, *arguments) for _ in range(number)
+        ]
+        try:
+            return [each for process in begun for each in process.result(patience)]
+        except TimeoutError:
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
 
 
 def shared() -> dict[str, str]:
@@ -79,8 +69,9 @@ def shared() -> dict[str, str]:
     }
 
 
-def join() -> None:
+def join(environ: Mapping[str, str] = os.environ) -> None:
     """Set Django up in this process, on the test's database and with its settings."""
+    os.environ.update(environ)
     given = json.loads(os.environ["CROWD"])
     if not apps.ready:
         django.setup()
@@ -90,34 +81,12 @@ def join() -> None:
     ).enable()
 
 
-def outcomes(*callers: Caller, patience: float = PATIENCE) -> list[Any]:
-    """What all calls of these processes returned."""
-    said = []
-    for caller in callers:
-        # One that was killed or failed ends without a word.
-        with caller.heard, suppress(EOFError):
-            if caller.heard.poll(patience):
-                said += caller.heard.recv()
-        assert caller.exit_code() == 0
-    return said
-
-
-def _run(
-    saying: Connection,
-    environ: Mapping[str, str],
-    target: str,
-    threads: int,
-    arguments: tuple[object, ...],
-) -> None:
-    os.environ.update(environ)
-    join()
-    module, _, name = target.partition(":")
-    call = partial(getattr(import_module(module), name), *arguments)
-    workers = (
-        threads if connection.vendor == "sqlite" else min(threads, MOST_CONNECTIONS)
-    )
-    with ThreadPoolExecutor(workers) as pool:
-        saying.send(list(pool.map(alone, [call] * threads)))
+def _in_threads(
+    threads: int, call: Callable[..., object], *arguments: object
+) -> list[object]:
+    most = threads if connection.vendor == "sqlite" else MOST_CONNECTIONS
+    with ThreadPoolExecutor(min(threads, most)) as pool:
+        return list(pool.map(alone, [partial(call, *arguments)] * threads))
 
 
 def alone(call: Callable[[], Result]) -> Result:

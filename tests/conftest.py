@@ -18,7 +18,7 @@ from django.test import override_settings
 
 from django_identity import boundary
 from django_identity.lifecycle.said import key_sets
-from tests.emptied_tables import keep_rows
+from tests.emptied_tables import empty_sooner
 from tests.fake_service import FakeService, serving
 from tests.service.environment import forget_clients
 
@@ -76,7 +76,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock():
-        keep_rows()
+        empty_sooner()
     yield
     # Coroutines left a connection in the thread of what is synchronous, and nobody can take down
     # a database of PostgreSQL while somebody is connected.
@@ -87,8 +87,6 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
 @pytest.fixture(autouse=True)
 def _no_memory() -> Iterator[None]:
     """No test sees a key set that another one fetched, nor a standing or counts it left behind."""
-    cache.clear()
-    key_sets.forget()
     yield
     cache.clear()
     key_sets.forget()

@@ -80,17 +80,23 @@ def read_only() -> Iterator[None]:
 def pointed_at(row: Model) -> Iterator[None]:
     """A row that Django knows nothing of points at this one, as with ``DO_NOTHING``."""
     key = row._meta.pk
-    table = row._meta.db_table
     kind = key.rel_db_type(connection)
+    with site_note(kind, row._meta.db_table, key.column, about=row.pk):
+        yield
+
+
+@contextmanager
+def site_note(kind: str, table: str, column: str, *, about: object) -> Iterator[None]:
+    """A table of the site with a foreign key, and one row."""
     moment = ""
     if connection.features.can_defer_constraint_checks:
         moment = " DEFERRABLE INITIALLY DEFERRED"
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE TABLE site_note (id int PRIMARY KEY, about {kind} NOT NULL,"
-            f" FOREIGN KEY (about) REFERENCES {table} ({key.column}){moment})"
+            f" FOREIGN KEY (about) REFERENCES {table} ({column}){moment})"
         )
-        cursor.execute("INSERT INTO site_note VALUES (1, %s)", [row.pk])
+        cursor.execute("INSERT INTO site_note VALUES (1, %s)", [about])
     try:
         yield
     finally:
@@ -105,15 +111,7 @@ def dangling() -> Iterator[None]:
         yield
         return
     with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TABLE site_note (id int PRIMARY KEY, about int NOT NULL,"
-            " FOREIGN KEY (about) REFERENCES auth_user (id) DEFERRABLE INITIALLY DEFERRED)"
-        )
         cursor.execute("PRAGMA foreign_keys = OFF")
-        cursor.execute("INSERT INTO site_note VALUES (1, 999999)")
-        cursor.execute("PRAGMA foreign_keys = ON")
-    try:
-        yield
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP TABLE site_note")
+        with site_note("int", "auth_user", "id", about=999999):
+            cursor.execute("PRAGMA foreign_keys = ON")
+            yield

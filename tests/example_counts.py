@@ -22,8 +22,6 @@ def spread(examples: Iterable[Example], *, every: int) -> list[Example]:
 
 def examples(*, few: int, many: int) -> settings:
     """Settings of hypothesis; an example may take as long as the database needs."""
-    return settings(
-        max_examples=many if THOROUGH else few,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
+    slow = [HealthCheck.too_slow]
+    most = many if THOROUGH else few
+    return settings(max_examples=most, deadline=None, suppress_health_check=slow)

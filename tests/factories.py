@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from django_identity import conf, vault
+from django_identity.lifecycle.ground import sealing
 from django_identity.models import (
     Consent,
     EventOutcome,
@@ -98,8 +98,8 @@ def make_grant(
     """Tokens that are live: pass ``access_expires_at`` for one that is not."""
     now = timezone.now()
     held = {
-        "access_token": sealed(identity, "access_token", access_token),
-        "refresh_token": sealed(identity, "refresh_token", refresh_token),
+        "access_token": sealing.seal(identity, Secret(access_token), "access_token"),
+        "refresh_token": sealing.seal(identity, Secret(refresh_token), "refresh_token"),
         "access_expires_at": now + timedelta(hours=1),
         "refresh_expires_at": now + timedelta(days=30),
         **fields,
@@ -111,11 +111,11 @@ def make_event(
     identity: LinkedIdentity, event_type: str, **fields: Any
 ) -> WebhookEvent:
     """An event about ``identity``, applied a minute ago."""
-    number = WebhookEvent.objects.count()
+    event_id = f"event-{WebhookEvent.objects.count()}"
     a_minute_ago = timezone.now() - timedelta(minutes=1)
     held = {
-        "event_id": f"event-{number}",
-        "event_digest": digest(identity.environment, f"event-{number}"),
+        "event_id": event_id,
+        "event_digest": digest(identity.environment, event_id),
         "occurred_at": a_minute_ago,
         "received_at": a_minute_ago,
         "subject": identity.subject,
@@ -125,18 +125,6 @@ def make_event(
         **fields,
     }
     return WebhookEvent.objects.create(event_type=event_type, **held)
-
-
-def sealed(identity: LinkedIdentity, column: str, text: str) -> str:
-    keys = conf.application().encryption_keys
-    return vault.seal(Secret(text), keys=keys, context=identity.sealing_context(column))
-
-
-def unsealed(identity: LinkedIdentity, column: str, text: str) -> str:
-    keys = conf.application().encryption_keys
-    return vault.unseal(
-        text, keys=keys, context=identity.sealing_context(column)
-    ).reveal()
 
 
 #: Nothing was read of the verification, which the person may not have begun.

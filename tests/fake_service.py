@@ -35,11 +35,8 @@ DOCUMENT_PATHS = {
 PATIENCE, IMPATIENCE = 30.0, 1.0
 Answer = bytes | dict[str, Any] | Callable[[socket.socket], None]
 PROFILE = {
-    "first_name": "Ada",
-    "last_name": "Obi",
-    "email": "ada@example.org",
-    "country": "NG",
-}
+    "first_name": "Ada", "last_name": "Obi", "email": "ada@example.org", "country": "NG",
+}  # fmt: skip
 KYC = {
     "kyc_level": "level_2", "status": "verified", "provider": "KYC",
     "verified_at": "2026-11-01T10:00:00Z",
@@ -112,10 +109,8 @@ class FakeService:
     def _serve(self) -> None:
         with suppress(OSError):
             while True:
-                connection, _ = self._listener.accept()
-                threading.Thread(
-                    target=self._answer, args=(connection,), daemon=True
-                ).start()
+                caller = self._listener.accept()[:1]
+                threading.Thread(target=self._answer, args=caller, daemon=True).start()
 
     def _answer(self, connection: socket.socket) -> None:
         try:
@@ -132,9 +127,8 @@ class FakeService:
                 if callable(given):
                     given(connection)
                 else:
-                    connection.sendall(
-                        given if isinstance(given, bytes) else answer(given)
-                    )
+                    is_raw = isinstance(given, bytes)
+                    connection.sendall(given if is_raw else answer(given))
         finally:
             # An answer may have used the database, in this thread of its own.
             connections.close_all()
@@ -160,7 +154,6 @@ class FakeService:
         return "jwks" if path.endswith("jwks.json") else path.rsplit("/", 1)[1]
 
     def good(self, name: str) -> Answer:
-        """What the endpoint answers where the service behaves."""
         if name == "token":
             return self._tokens("secret")
         if name == "jwks":
@@ -168,12 +161,8 @@ class FakeService:
         if name == "request":
             held = self.connect_result()
         elif name in ("profile", "me"):
-            held = {
-                "id": self.subject,
-                "kyc_level": "level_2",
-                **PROFILE,
-                **self.profile,
-            }
+            about = {"id": self.subject, "kyc_level": "level_2"}
+            held = about | PROFILE | self.profile
         elif name == "kyc":
             held = KYC | self.kyc
         else:
@@ -201,16 +190,14 @@ class FakeService:
             self.refresh_tokens += form["refresh_token"]
             number = len(self.refresh_tokens)
             if self.refresh_tokens[-1] in self.refresh_tokens[:-1]:
-                return answer({"error": "invalid_grant"}, status="400 Bad Request")
+                return INVALID_GRANT
         return self._tokens(number)
 
     def jwk(self) -> dict[str, Any]:
         return issuer.jwk("k1", self.key, use="sig")
 
     def credential(self) -> str:
-        disclosures = [
-            issuer.disclose(name, value) for name, value in self.disclosed.items()
-        ]
+        disclosures = [issuer.disclose(*each) for each in self.disclosed.items()]
         now = int(time.time())
         payload = issuer.without_absent({
             "iss": self.origin, "aud": self.client_id, "sub": self.subject, "environment": "test",
@@ -224,9 +211,8 @@ class FakeService:
         now = int(time.time())
         payload = {"iss": self.origin, "aud": self.client_id, "sub": subject, "exp": now + 300,
                    "iat": now, **changes}  # fmt: skip
-        return self.signed(
-            {"alg": "ES256", "typ": "JWT", "kid": "k1", **(head or {})}, payload
-        )
+        header = {"alg": "ES256", "typ": "JWT", "kid": "k1", **(head or {})}
+        return self.signed(header, payload)
 
     def signed(self, header: dict[str, Any], payload: dict[str, Any]) -> str:
         return issuer.token(header, payload, self.key)
@@ -248,19 +234,16 @@ def impatient(service: FakeService) -> override_settings:
 
 # Ways to misbehave
 
+BROKEN_OFF = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"
+
 
 def html(status: str = "200 OK") -> bytes:
-    return http(
-        b"<html><b>oops</b></html>",
-        status=status,
-        headers="Content-Type: text/html\r\n",
-    )
+    is_html = "Content-Type: text/html\r\n"
+    return http(b"<html><b>oops</b></html>", status=status, headers=is_html)
 
 
 def truncated(connection: socket.socket) -> None:
-    connection.sendall(
-        b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"access_token": "a'
-    )
+    connection.sendall(BROKEN_OFF + b'"access_token": "a')
 
 
 def silent(connection: socket.socket) -> None:
@@ -269,13 +252,13 @@ def silent(connection: socket.socket) -> None:
 
 
 def reset(connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+    connection.sendall(BROKEN_OFF)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
 
 def dribble_body(connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+    connection.sendall(BROKEN_OFF)
     for _ in range(400):
         connection.sendall(b" ")
         time.sleep(0.1)
@@ -288,6 +271,5 @@ def huge(connection: socket.socket) -> None:
 
 
 def redirect_to(origin: str, status: int) -> bytes:
-    return http(
-        b"", status=f"{status} Moved", headers=f"Location: {origin}/oauth2/token\r\n"
-    )
+    location = f"Location: {origin}/oauth2/token\r\n"
+    return http(b"", status=f"{status} Moved", headers=location)

@@ -5,21 +5,10 @@ import tempfile
 from pathlib import Path
 
 import dj_database_url
-import django
 import pymysql
 
-from tests.sites.plain.settings import (  # noqa: F401  the same in the suite
-    AUTHENTICATION_BACKENDS,
-    INSTALLED_APPS,
-    LOGIN_URL,
-    MAIL,
-    MIDDLEWARE,
-    PASSWORD_HASHERS,
-    SECRET_KEY,
-    STATIC_URL,
-    TEMPLATES,
-    USE_TZ,
-)  # fmt: skip
+from tests.sites.plain.settings import *  # noqa: F403
+from tests.sites.plain.settings import INSTALLED_APPS
 
 # The only driver for MariaDB that installs without a compiler.
 pymysql.install_as_MySQLdb()
@@ -29,11 +18,7 @@ LANGUAGE_CODE = "en"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.leaky"]
 ROOT_URLCONF = "tests.urls"
-# For sites that run as processes of their own; pytest-django keeps the mails of a test.
-if django.VERSION >= (6, 1):
-    MAILERS = {"default": {"BACKEND": MAIL}}
-else:
-    EMAIL_BACKEND = MAIL
+LOGGING: dict[str, object] = {}
 LOGIN_REDIRECT_URL = "/"
 IDENTITY_LOCAL_SIGN_IN_URL = "/accounts/login/"
 

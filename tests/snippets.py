@@ -6,7 +6,7 @@ A block below the comment ``<!-- run: NAME -->`` has that name.
 import re
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^<!-- run: (\w+) -->\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -28,3 +28,15 @@ def module_of(name: str, *, page: str = "beside.md") -> ModuleType:
     module = ModuleType(f"docs_{page.removesuffix('.md')}_{name}")
     exec(compile(text_of(name, page=page), f"{page}: {name}", "exec"), vars(module))
     return module
+
+
+def examples_of(*names: str, page: str) -> dict[str, FunctionType]:
+    """The tests in these blocks, by their names."""
+    defined = [
+        each for name in names for each in vars(module_of(name, page=page)).items()
+    ]
+    return {
+        name: each
+        for name, each in defined
+        if isinstance(each, FunctionType) and name.startswith("test_")
+    }

@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth import aauthenticate, aget_user, authenticate
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Permission, User
 from django.http import HttpRequest
-from django.test import Client
 from django.urls import reverse
 
 from django_identity.backends import BACKEND_PATH
 from django_identity.models import Consent, LinkedIdentity
-from tests.factories import make_identity, make_user
+from tests.factories import again, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,54 +27,45 @@ def _ours_alone(settings: Any) -> None:
 def operator() -> User:
     """Staff who may look, and who may revoke by a group."""
     user = make_user("olu", is_staff=True)
-    group = Group.objects.create(name="operators")
     user.user_permissions.add(Permission.objects.get(codename=LOOK))
+    group = user.groups.create(name="operators")
     group.permissions.add(Permission.objects.get(codename=REVOKE))
-    user.groups.add(group)
     return user
 
 
-def of(user: User) -> User:
-    """The user as the next request has it: Django remembers permissions on the instance."""
-    return User.objects.get(pk=user.pk)
-
-
-def test_staff_may_do_what_djangos_own_backend_allows(operator):
+def test_staff_may_do_what_djangos_own_backend_allows(operator, client):
     """By themselves and by their groups, for a whole app, and in the admin."""
     make_identity(operator)
-    assert of(operator).get_user_permissions() == {f"django_identity.{LOOK}"}
-    assert of(operator).get_group_permissions() == {f"django_identity.{REVOKE}"}
     for codename in (LOOK, REVOKE):
-        assert of(operator).has_perm(f"django_identity.{codename}")
-        assert async_to_sync(of(operator).ahas_perm)(f"django_identity.{codename}")
-    assert of(operator).has_module_perms("django_identity")
-    assert async_to_sync(of(operator).ahas_module_perms)("django_identity")
+        assert again(operator).has_perm(f"django_identity.{codename}")
+        assert async_to_sync(again(operator).ahas_perm)(f"django_identity.{codename}")
+    assert again(operator).has_module_perms("django_identity")
     assert [*User.objects.with_perm(f"django_identity.{LOOK}")] == [operator]
-    browser = Client()
-    browser.force_login(operator)
+
+    client.force_login(operator)
     listed = reverse("admin:django_identity_linkedidentity_changelist")
-    assert browser.get(listed).status_code == 200
+    assert client.get(listed).status_code == 200
 
 
 def test_it_allows_no_more(operator):
     """Nothing about one row, nothing that was not given, and nothing to a disabled account."""
     identity = make_identity(operator)
-    asked = of(operator)
+    asked = again(operator)
     assert not asked.has_perm(f"django_identity.{LOOK}", identity)
     assert not asked.has_perm("django_identity.erase_linkedidentity")
     assert not asked.has_module_perms("auth")
     User.objects.update(is_active=False)
-    assert of(operator).get_all_permissions() == set()
-    assert not async_to_sync(of(operator).ahas_perm)(f"django_identity.{LOOK}")
+    assert again(operator).get_all_permissions() == set()
+    assert not async_to_sync(again(operator).ahas_perm)(f"django_identity.{LOOK}")
 
 
-def test_it_takes_no_password():
+def test_it_takes_no_password(client):
     """Whoever knows the password of an account has to be let in by another backend."""
     make_identity(make_user())
     given = {"username": "ada", "password": "a password"}
     assert authenticate(HttpRequest(), **given) is None
     assert async_to_sync(aauthenticate)(HttpRequest(), **given) is None
-    assert not Client().login(**given)
+    assert not client.login(**given)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +73,14 @@ def test_it_takes_no_password():
     [(LinkedIdentity, {"consent": Consent.REVOKED}), (User, {"is_active": False})],
     ids=str,
 )
-def test_async_code_finds_nobody_either(model, changed):
+def test_async_code_finds_nobody_either(client, model, changed):
     """In a session that has ended. Django's own backend reads the user there by itself."""
     user = make_identity(make_user()).user
-    browser = Client()
-    browser.force_login(of(user))
+    client.force_login(again(user))
     request = HttpRequest()
-    request.session = browser.session
+    request.session = client.session
     assert async_to_sync(aget_user)(request) == user
+
     model.objects.update(**changed)
+
     assert async_to_sync(aget_user)(request).is_anonymous

@@ -1,39 +1,26 @@
-"""Each wall that a new site meets is a check with a hint."""
+"""Each mistake of the settings is a check with its own id and a hint."""
 
-from collections.abc import Iterator
-from datetime import date
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from django.apps import AppConfig, apps
+from django.apps import AppConfig
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser, User, UserManager
-from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
-from django.contrib.contenttypes.models import ContentType
+from django.conf.urls.i18n import i18n_patterns
+from django.contrib.auth.models import User
 from django.core.checks import Tags, run_checks
-from django.core.exceptions import ValidationError
-from django.db import models
-from django.db.models import Q, UniqueConstraint
-from django.db.models.functions import Lower
+from django.db import connections, models
 from django.test import override_settings
-from django.test.utils import isolate_apps
 from django.urls import include, path
-from django.utils import timezone
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy
 
-from django_identity import anonymisation, conf
-from django_identity.checks import erasures, gates, sign_ups, site
-from django_identity.models import (
-    AuthorizationRequest,
-    ErasureReceipt,
-    LinkedIdentity,
-    StoredClaim,
-    TokenGrant,
-)
+from django_identity.checks import gates, registration
+from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.policy import IdentityPolicy
 from django_identity.sandbox import sandbox_application
-from tests import i18n_urls
 from tests import urls as root_urls
-from tests.test_conf import COMPLETE, check_ids, configured
+from tests.service.environment import environment
+from tests.test_conf import COMPLETE, KEY, check_ids, configured
 
 # From 6.1 on, Django's own checks ask the database.
 pytestmark = pytest.mark.django_db
@@ -45,20 +32,7 @@ LIVE = {
 SECURE = override_settings(SESSION_COOKIE_SECURE=True, CSRF_COOKIE_SECURE=True)
 SANDBOX = sandbox_application()
 OWN = {**COMPLETE, **LIVE}
-
-
-class OwnErasure(IdentityPolicy):
-    def erase_user(self, user: Any) -> None:
-        """Nothing: the site's own way."""
-
-
-class Deleting(IdentityPolicy):
-    erasure = "delete"
-
-
-class OwnFields(IdentityPolicy):
-    def new_user_fields(self, **_about: Any) -> dict[str, Any]:
-        return {"username": "chosen-by-the-site"}
+PATHS = {"documents:read": "/users/{subject}/documents"}
 
 
 class Cachalot(AppConfig):
@@ -68,27 +42,39 @@ class Cachalot(AppConfig):
     label = "cachalot"
 
 
-def messages(number: str, *, deploy: bool = False) -> list[str]:
-    """What the check reports. Each has a hint."""
-    found = run_checks(tags=[Tags.security], include_deployment_checks=deploy)
-    of_number = [each for each in found if each.id == f"django_identity.{number}"]
-    assert all(each.hint for each in of_number)
-    return [each.msg for each in of_number]
+class Conf:
+    """An URLconf is anything with ``urlpatterns``."""
+
+    def __init__(self, *patterns: object) -> None:
+        self.urlpatterns = patterns
 
 
-def reported(number: str, *, deploy: bool = False) -> bool:
-    return bool(messages(number, deploy=deploy))
+OURS = path("identity/", include("django_identity.urls"))
+#: Our addresses follow the visitor's language, each in another way.
+FOLLOWING = [
+    Conf(*i18n_patterns(OURS)),
+    Conf(*i18n_patterns(OURS, prefix_default_language=False)),
+    Conf(
+        path(format_lazy("{}/", gettext_lazy("Yes")), include("django_identity.urls"))
+    ),
+]
+OTHERS_FOLLOW = Conf(OURS, *i18n_patterns(path("", root_urls.home)))
 
 
-# Settings
+class Tears:
+    """A router that sends one model elsewhere."""
+
+    def __init__(self, model: type[models.Model]) -> None:
+        self.torn = model
+
+    def db_for_write(self, model: Any, **_hints: Any) -> str | None:
+        return "elsewhere" if model is self.torn else None
 
 
 def of_the_site(*pages: str) -> dict[str, object]:
     """The site's own addresses, in a namespace with our name, before ours."""
     views = [path(f"{page}/", root_urls.home, name=page) for page in pages]
-    own = path("own/", include((views, "identity")))
-    ours = path("identity/", include("django_identity.urls"))
-    return {"ROOT_URLCONF": i18n_urls.Conf(own, ours)}
+    return {"ROOT_URLCONF": Conf(path("own/", include((views, "identity"))), OURS)}
 
 
 def csp(sources: object, *, is_sent: bool = True) -> dict[str, object]:
@@ -100,112 +86,225 @@ def csp(sources: object, *, is_sent: bool = True) -> dict[str, object]:
     }
 
 
-def cacheops(profiles: dict[str, object], **more: object) -> dict[str, object]:
-    return {"CACHEOPS": profiles, **more}
-
-
 def cachalot(**more: object) -> dict[str, object]:
-    apps = [*settings.INSTALLED_APPS, "tests.test_checks.Cachalot"]
-    return {"INSTALLED_APPS": apps, **more}
+    return listing("INSTALLED_APPS", f"{__name__}.Cachalot") | more
 
 
 def listing(setting: str, entry: str) -> dict[str, object]:
     return {setting: [*getattr(settings, setting), entry]}
 
 
-LANGUAGES = [("en", "English"), ("pt-br", "Portuguese")]
+#: A setting of the application, and what is no value of it.
+NO_VALUES: dict[str, list[Any]] = {
+    "SCOPES": ["profile:read", []],
+    "ENVIRONMENT": ["production"],
+    "BASE_URL": [
+        "api.example.org/api/v1", "https://[broken/api/v1", " https://api.example.org/api/v1",
+        "https://api.example.org:port/api/v1", "https://user:pw@example.org/api/v1",
+    ],
+    "AUTH_URL": ["https://login.example.org ", "https://login.exam ple.org"],
+    "CLIENT_ID": [" client"],
+    "CLIENT_SECRET": ["a-secret-that-is-long-enough\n"],
+    "WEBHOOK_SECRETS": [["a-webhook-secret-of-length "]],
+    "TIMEOUT": [True, 0],
+    "EVENT_DAYS": [1],
+    "DOCUMENT_KEYS": [
+        [{**KEY, "kid": ""}], [{**KEY, "d": None}], [{**KEY, "alg": "RSA-OAEP-256"}],
+        [{**KEY, "alg": "RSA1_5"}], ["key"], KEY,
+    ],
+    "DOCUMENT_PATHS": [
+        "/users/{subject}/documents", {"documents:write": "/users/{subject}"},
+        *({"documents:read": path} for path in (
+            "/documents", "/../{subject}", "/{subject}/{secret}", "https://example.org/{subject}",
+            "/users/{subject}?all=1")),
+    ],
+}  # fmt: skip
+#: What is changed of a complete application, and the check that reports it.
+OF_THE_APPLICATION: list[tuple[dict[str, Any], str]] = [
+    ({"CLIENT_ID": ...}, "E003"),
+    ({"CLEINT_ID": "x"}, "E002"),
+    ({"DOCUMENT_PATH": {"documents:read": "/{subject}"}}, "E002"),
+    *(({name: value}, "E004") for name, values in NO_VALUES.items() for value in values),
+    ({"BASE_URL": "http://api.example.org/api/v1"}, "W004"),
+    ({"ENVIRONMENT": "live", "AUTH_URL": "http://127.0.0.1:9"}, "E005"),
+    ({"ENVIRONMENT": "live", "AUTH_URL": "HTTP://127.0.0.1:9"}, "E005"),
+    ({"BASE_URL": "https://api.example.org/v1"}, "E006"),
+    *(({"AUTH_URL": f"https://login.example.org{path}"}, "E006") for path in (
+        "/oauth2", "/oauth2/auth", "/id/oauth2/token/")),
+    *(({"API_ORIGIN": f"https://api.example.org{rest}"}, "E007") for rest in (
+        "/keys", ":", ":0443")),
+    ({"CLIENT_SECRET": "short"}, "E008"),
+    ({"WEBHOOK_SECRETS": ["a-webhook-secret-of-length", "short"]}, "E008"),
+    *(({"SCOPES": scopes}, "E019") for scopes in (
+        ["openid"], ["kyc:read"], ["openid", "kyc:read"])),
+    ({"SCOPES": ["kyc:read"], "LATER_SCOPES": ["profile:read", "claims:read"]}, "E019"),
+    ({"SCOPES": ["profile:read", "documents:metadata"]}, "E065"),
+    ({"SCOPES": ["profile:read", "documents:read"], "DOCUMENT_PATHS": PATHS}, "E066"),
+    ({"LATER_SCOPES": ["documents:metadata"]}, "E065"),
+    ({"LATER_SCOPES": ["documents:read"], "DOCUMENT_PATHS": PATHS}, "E066"),
+    *(({"POLICY": path}, "E010") for path in (
+        "no.such.Policy", "django_identity.conf.Application")),
+    ({"WEBHOOK_SECRETS": []}, "W025"),
+    ({"ENVIRONMENT": "live"}, "W026"),
+    ({**LIVE, "REDIRECT_URI": "http://site.example.org/identity/callback/"}, "E005"),
+    # In live it never passes.
+    ({**LIVE, "WEBHOOK_SECRETS": SANDBOX["WEBHOOK_SECRETS"]}, "E018"),
+    ({**LIVE, "CLIENT_SECRET": SANDBOX["CLIENT_SECRET"]}, "E018"),
+    (SANDBOX, ""),
+    (LIVE, ""),
+    ({"DOCUMENT_KEYS": [KEY]}, ""),
+    # Plain http to this machine.
+    ({"BASE_URL": "http://localhost:9400/api/v1", "AUTH_URL": "http://localhost:9400"}, ""),
+]  # fmt: skip
+FIXED = {
+    "DJANGO_IDENTITY": {
+        **COMPLETE,
+        "REDIRECT_URI": "https://site.example.org/identity/callback/",
+    }
+}
+LANGUAGES = {"LANGUAGES": [("en", "English"), ("pt-br", "Portuguese")]}
 GET = {"ops": {"get"}}
 LOGIN = "https://login.example.org"
-#: The check, whether it is reported, the application's settings and Django's.
-ROWS: list[tuple[str, bool, dict[str, Any], dict[str, Any]]] = [
-    ("W025", True, {"WEBHOOK_SECRETS": []}, {}),
-    ("W026", True, {"ENVIRONMENT": "live"}, {}),
-    ("E005", True, {**LIVE, "REDIRECT_URI": "http://site.example.org/identity/callback/"}, {}),
-    ("E038", True, LIVE, {"DEBUG": True}),
-    ("E039", True, LIVE, {"USE_TZ": False}),
-    ("E040", True, LIVE, {"ROOT_URLCONF": "django.contrib.staticfiles.urls"}),
-    ("E040", True, LIVE, {"ROOT_URLCONF": None}),
+#: Settings of Django and of other packages, and the check that reports them.
+OF_DJANGO: list[tuple[dict[str, Any], str]] = [
+    ({"DJANGO_IDENTITY": OWN, "DEBUG": True}, "E038"),
+    ({"DJANGO_IDENTITY": OWN, "USE_TZ": False}, "E039"),
+    # A cookie without ``Secure`` goes over plain http as well; in test that is nobody's harm.
+    ({"DJANGO_IDENTITY": OWN, "SESSION_COOKIE_SECURE": False}, "E011"),
+    ({"DJANGO_IDENTITY": OWN, "CSRF_COOKIE_SECURE": False}, "E011"),
+    ({"SESSION_COOKIE_SECURE": False, "CSRF_COOKIE_SECURE": False}, ""),
+    # Without the backend nobody would stay signed in.
+    ({"AUTHENTICATION_BACKENDS": ["django.contrib.auth.backends.ModelBackend"]}, "E009"),
+    # The callback address must not follow a forged Host header; a wildcard domain is open too.
+    *(({"ALLOWED_HOSTS": hosts}, "W001") for hosts in (
+        ["site.example.org", "*"], ["site.example.org", ".example.org"], [".co.uk"])),
+    ({"ALLOWED_HOSTS": ["*"], **FIXED}, ""),
+    *(({"IDENTITY_LOCAL_SIGN_IN_URL": url}, "E012") for url in (" ", "no-such-page")),
+    *(({"IDENTITY_LOCAL_SIGN_IN_URL": url}, "") for url in (
+        "", None, "local-login", "https://login.example.org/")),
+    # No transaction spans two databases, and no foreign key does.
+    *(({"DATABASE_ROUTERS": [Tears(model)]}, "E035") for model in (
+        StoredClaim, LinkedIdentity, User)),
+    *(({"ROOT_URLCONF": urls}, "E040") for urls in ("django.contrib.staticfiles.urls", None)),
     # Our pages could not find each other.
-    ("E040", True, {}, of_the_site("login")),
-    ("E040", True, {}, of_the_site("login", "callback")),
-    ("E040", True, {}, of_the_site("profile")),
-    ("E040", True, {}, of_the_site("login", "webhook")),
-    ("E079", False, {}, of_the_site("login", "webhook")),
+    *((of_the_site(*pages), "E040") for pages in (
+        ["login"], ["login", "callback"], ["profile"], ["login", "webhook"])),
     # Only one of several addresses is registered, and the webhook has no language.
-    *(("E070", is_reported, {}, {"ROOT_URLCONF": getattr(i18n_urls, name), **languages})
-      for name, is_reported in (("prefixed", True), ("prefixed_but_one", True),
-                                ("translated", True), ("others", False))
-      for languages in ({}, {"LANGUAGES": LANGUAGES})),
+    *(({"ROOT_URLCONF": urls, **languages}, "E070") for languages in ({}, LANGUAGES)
+      for urls in FOLLOWING),
+    ({"ROOT_URLCONF": OTHERS_FOLLOW}, ""),
+    ({"ROOT_URLCONF": OTHERS_FOLLOW, **LANGUAGES}, ""),
     # The button posts to the site, which redirects: browsers ask the policy about that too.
-    ("E071", True, {}, csp(["'self'"])),
-    ("E071", False, {}, csp(["'self'"], is_sent=False)),
-    ("E071", True, {}, csp(["'none'"])),
-    ("E071", True, {}, csp("'self' https://elsewhere.example.org")),
-    ("E071", True, {}, csp(["'self'", "https://login.example.com"])),
-    ("E071", False, {}, csp(["'self'", LOGIN])),
-    ("E071", False, {}, csp(["'self'", "https://LOGIN.example.org:443/oauth2/"])),
-    ("E071", False, {}, csp({"login.example.org"})),
-    ("E071", False, {}, csp(["https://*.example.org"])),
-    ("E071", False, {}, csp(["https:"])),
-    ("E071", False, {}, csp(["*"])),
-    ("E071", False, {}, csp(None)),
+    *((csp(sources), "E071") for sources in (
+        ["'self'"], ["'none'"], "'self' https://elsewhere.example.org",
+        ["'self'", "https://login.example.com"])),
+    *((csp(sources), "") for sources in (
+        ["'self'", LOGIN], ["'self'", "https://LOGIN.example.org:443/oauth2/"],
+        {"login.example.org"}, ["https://*.example.org"], ["https:"], ["*"], None)),
+    (csp(["'self'"], is_sent=False), ""),
     # A gate would stay open after a revocation, until the time-out of the cache.
-    ("E077", True, {}, cacheops({"*.*": {"ops": "all", "timeout": 60}})),
-    ("E077", False, {}, cacheops({"*.*": {"timeout": 60}})),
-    ("E077", False, {}, cacheops({"auth.*": {"ops": "all"}, "*.*": {"ops": ()}})),
-    ("E077", True, {}, cacheops({"Django_Identity.StoredClaim": {"ops": {"fetch"}}})),
-    ("E077", False, {}, cacheops({"django_identity.*": None, "*.*": {"ops": "all"}})),
-    ("E077", True, {}, cacheops({"*.*": {}}, CACHEOPS_DEFAULTS=GET)),
-    ("E077", False, {}, cacheops({"*.*": {}}, CACHEOPS_DEFAULTS=GET, CACHEOPS_ENABLED=False)),
-    ("E077", True, {}, cachalot()),
-    ("E077", True, {}, cachalot(CACHALOT_UNCACHABLE_APPS=["shop"])),
-    ("E077", False, {}, cachalot(CACHALOT_UNCACHABLE_APPS=("django_identity",))),
-    ("E077", False, {}, cachalot(CACHALOT_ENABLED=False)),
-    # In live it never passes; on a server, in no environment.
-    ("E018", True, {**LIVE, "WEBHOOK_SECRETS": SANDBOX["WEBHOOK_SECRETS"]}, {}),
-    ("E018", True, {**LIVE, "CLIENT_SECRET": SANDBOX["CLIENT_SECRET"]}, {}),
-    ("E018", False, SANDBOX, {}),
-    ("E018, deploy", True, SANDBOX, {}),
-    ("E018, deploy", False, OWN, {}),
+    ({"CACHEOPS": {"*.*": {"ops": "all", "timeout": 60}}}, "E077"),
+    ({"CACHEOPS": {"*.*": {"timeout": 60}}}, ""),
+    ({"CACHEOPS": {"auth.*": {"ops": "all"}, "*.*": {"ops": ()}}}, ""),
+    ({"CACHEOPS": {"Django_Identity.StoredClaim": {"ops": {"fetch"}}}}, "E077"),
+    ({"CACHEOPS": {"django_identity.*": None, "*.*": {"ops": "all"}}}, ""),
+    ({"CACHEOPS": {"*.*": {}}, "CACHEOPS_DEFAULTS": GET}, "E077"),
+    ({"CACHEOPS": {"*.*": {}}, "CACHEOPS_DEFAULTS": GET, "CACHEOPS_ENABLED": False}, ""),
+    (cachalot(), "E077"),
+    (cachalot(CACHALOT_UNCACHABLE_APPS=["shop"]), "E077"),
+    (cachalot(CACHALOT_UNCACHABLE_APPS=("django_identity",)), ""),
+    (cachalot(CACHALOT_ENABLED=False), ""),
     # The sandbox's tables are not made in the site's database.
-    *(("E013", is_reported, {}, listing(setting, f"django_identity.{entry}"))
-      for setting, entry, is_reported in (
-          ("INSTALLED_APPS", "sandbox", True), ("INSTALLED_APPS", "testing", True),
-          ("INSTALLED_APPS", "sandbox.apps.SandboxConfig", True),
-          ("MIDDLEWARE", "sandbox.middleware.SandboxMiddleware", True),
-          ("MIDDLEWARE", "sandboxes.Middleware", False))),
+    *((listing("INSTALLED_APPS", f"django_identity.{entry}"), "E013")
+      for entry in ("sandbox", "testing", "sandbox.apps.SandboxConfig")),
+    (listing("MIDDLEWARE", "django_identity.sandbox.middleware.SandboxMiddleware"), "E013"),
+    (listing("MIDDLEWARE", "django_identity.sandboxes.Middleware"), ""),
 ]  # fmt: skip
+#: What they report is in the addresses, in two settings, or in an app.
+OF_NO_SINGLE_SETTING = ("W004", "E018", "E070", "E077")
 
 
-@pytest.mark.parametrize(("check", "is_reported", "application", "of_django"), ROWS)
+def findings(*, deploy: bool = False) -> list[Any]:
+    """What our checks report. Each has a hint."""
+    every = run_checks(tags=[Tags.security], include_deployment_checks=deploy)
+    ours = [each for each in every if each.id.startswith("django_identity.")]
+    assert all(each.hint for each in ours)
+    return ours
+
+
+def messages(number: str, *, deploy: bool = False) -> list[str]:
+    """What the check with this number reports."""
+    of_number = f"django_identity.{number}"
+    return [each.msg for each in findings(deploy=deploy) if each.id == of_number]
+
+
+@pytest.mark.parametrize(
+    ("application", "of_django", "number"),
+    [
+        *((changes, {}, number) for changes, number in OF_THE_APPLICATION),
+        *(({}, changes, number) for changes, number in OF_DJANGO),
+    ],
+)
 @SECURE
-def test_each_mistake_is_reported_by_its_own_check(
-    check, is_reported, application, of_django
-):
-    number, _, deploy = check.partition(", ")
+def test_every_mistake_has_a_check(application, of_django, number):
+    """One check reports it, and names the setting."""
     with configured(**application), override_settings(**of_django):
-        found = messages(number, deploy=bool(deploy))
-    assert bool(found) is is_reported
-    if number == "E013":
-        assert all(setting in each for setting in of_django for each in found)
+        reports = findings()
+
+    assert {each.id for each in reports} == (
+        {f"django_identity.{number}"} if number else set()
+    )
+    if number not in OF_NO_SINGLE_SETTING:
+        for each in reports:
+            changed = {*application, *of_django}
+            assert [name for name in changed if name in f"{each.msg} {each.hint}"]
 
 
+@pytest.mark.parametrize(("given", "is_reported"), [(SANDBOX, True), (OWN, False)])
 @SECURE
-def test_a_live_site_passes_all():
-    with configured(**LIVE):
-        assert check_ids() == set()
+def test_no_server_has_the_secrets_of_the_sandbox(given, is_reported):
+    with override_settings(DJANGO_IDENTITY=given):
+        assert bool(messages("E018", deploy=True)) is is_reported
 
 
-def test_one_line_configures_a_site():
-    """Every check passes on a development machine, and the values are those of the check."""
-    with override_settings(DJANGO_IDENTITY=SANDBOX):
-        assert not conf.problems()
+def test_a_sandbox_may_have_another_address():
     elsewhere = sandbox_application("http://127.0.0.1:9500")
     assert elsewhere["SERVICE_ACCOUNT_URL"] == "http://127.0.0.1:9500/account/"
     assert elsewhere == sandbox_application("http://127.0.0.1:9500/")
-    values = [SANDBOX["CLIENT_ID"], SANDBOX["CLIENT_SECRET"]]
-    for value in (*values, *SANDBOX["WEBHOOK_SECRETS"]):
-        assert value.startswith(site.SANDBOX_VALUES)
+
+
+def test_an_environment_that_cannot_work_is_an_error():
+    """It is said at the start, and not at the first sign-in."""
+    with configured(), environment(HTTPS_PROXY="ftp://user:passed@nowhere.example"):
+        [report] = findings()
+    assert report.id == "django_identity.E014"
+    assert "passed" not in str(report)
+
+
+def test_document_keys_need_their_extra(monkeypatch):
+    """Without joserfc no document would open; with it the keys are fine."""
+    with configured(DOCUMENT_KEYS=[KEY]):
+        assert check_ids() == set()
+        monkeypatch.setattr(registration, "find_spec", lambda _name: None)
+        assert check_ids() == {"django_identity.E067"}
+
+
+@pytest.mark.parametrize(
+    ("vendor", "options", "reported"),
+    [
+        ("postgresql", {}, set()),
+        ("mysql", {}, set()),
+        ("sqlite", {"transaction_mode": "IMMEDIATE"}, set()),
+        ("sqlite", {"timeout": 20}, {"django_identity.W003"}),
+    ],
+)
+def test_sqlite_waits_for_a_lock_at_the_beginning(
+    monkeypatch, vendor, options, reported
+):
+    """A transaction that reads first would fail at once beside another writer."""
+    monkeypatch.setattr(connections["default"], "vendor", vendor)
+    monkeypatch.setitem(connections["default"].settings_dict, "OPTIONS", options)
+    assert check_ids() == reported
 
 
 @pytest.mark.urls("tests.gates.scope_and_step_up_urls")
@@ -213,7 +312,7 @@ def test_a_gate_for_a_scope_that_nobody_is_asked_for():
     """It would send people to the service and back without an end."""
     for scope, is_reported in (("document:read", True), ("documents:read", False)):
         with configured(LATER_SCOPES=[scope]):
-            assert reported("E075") is is_reported
+            assert bool(messages("E075")) is is_reported
     with override_settings(ROOT_URLCONF="tests.instruments.broken_urls"):
         assert not list(gates.problems())
 
@@ -222,275 +321,15 @@ def test_a_gate_for_a_scope_that_nobody_is_asked_for():
     ("path", "cause"),
     [
         ("shop.policy.Policy", "No module named 'shop'"),
-        ("tests.test_checks.Polici", 'does not define a "Polici" attribute/class'),
+        (f"{__name__}.Polici", 'does not define a "Polici" attribute/class'),
     ],
 )
 def test_a_policy_that_cannot_be_imported(path, cause):
     """The check says why: a module is missing, or the name in it."""
     with configured(POLICY=path):
-        (found,) = [each for each in run_checks() if each.id == "django_identity.E010"]
-    assert path in found.msg
-    assert cause in found.msg
-
-
-# The user model, of which each sign-up makes a row
-
-
-def demands_country(self: Any, username: str, country: str, email: str = "") -> None:
-    """As some sites have it: what nobody gives is an error."""
-
-
-def demands_number(self: Any, username: str, *, number: int, **more: Any) -> None:
-    """The same, by name alone."""
-
-
-def fills_itself(self: Any, username: str, email: str, password: str = "") -> None:
-    """What a profile may lack gets an empty text, and ``password`` is always given."""
-
-
-@pytest.mark.parametrize(
-    ("create_user", "is_reported"),
-    [(demands_country, True), (demands_number, True), (fills_itself, False)],
-)
-def test_what_create_user_demands_and_nobody_gives(
-    monkeypatch, create_user, is_reported
-):
-    """The package's own policy fills name and address; a site's own is its own to test."""
-    with configured():
-        assert not reported("E041")
-        monkeypatch.setattr(UserManager, "create_user", create_user)
-        assert reported("E041") is is_reported
-        with configured(POLICY="tests.test_checks.OwnFields"):
-            assert not reported("E041")
-
-
-@pytest.mark.parametrize("name", ["username", "email", "last_name"])
-def test_what_the_user_model_refuses_of_a_sign_up(monkeypatch, name):
-    monkeypatch.setattr(User._meta.get_field(name), "choices", [("a", "A")])
-    with configured():
-        assert reported("E041")
-
-
-UNIQUE = UniqueConstraint(fields=["email"], name="one")
-IN_SMALL_LETTERS = UniqueConstraint(Lower("email"), name="one")
-TOGETHER = UniqueConstraint(fields=["email", "is_staff"], name="one")
-IF_THERE_IS_ONE = UniqueConstraint(fields=["email"], condition=~Q(email=""), name="one")
-
-
-@pytest.mark.parametrize(
-    ("constraint", "more", "is_reported"),
-    [
-        (UNIQUE, "", True), (UNIQUE, "profile:read", False), (UNIQUE, "may be null", False),
-        (IN_SMALL_LETTERS, "", True), (TOGETHER, "", False), (IF_THERE_IS_ONE, "", False),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_a_unique_field_that_stays_empty(monkeypatch, constraint, more, is_reported):
-    """Without a profile all new people would have the same address: none."""
-    monkeypatch.setattr(User._meta, "constraints", [constraint])
-    monkeypatch.setattr(User._meta.get_field("email"), "null", more == "may be null")
-    with configured(SCOPES=["claims:read", *([more] if ":" in more else [])]):
-        assert reported("E041") is is_reported
-
-
-def test_a_required_field_without_a_profile(monkeypatch):
-    """Nobody gives it, so it gets what the user model has for it, as ``create_user`` does."""
-    monkeypatch.setattr(User._meta.get_field("last_name"), "blank", False)
-    for scopes in (["profile:read"], ["claims:read"]):
-        with configured(SCOPES=scopes):
-            assert not reported("E041")
-
-
-@pytest.mark.parametrize(
-    "field",
-    [
-        models.IntegerField(default=User.objects.count),
-        models.CharField(max_length=40, default=lambda: User.objects.get().username),
-        models.ForeignKey(User, models.CASCADE, "+", default=1),
-        models.CharField(max_length=40, default=""),
-    ],
-    ids=["number", "text", "foreign key", "empty"],
-)
-@isolate_apps("tests.leaky")
-def test_a_default_of_the_user_model(field, monkeypatch):
-    """One that may be a query is not asked for: ``migrate`` runs the checks without tables."""
-
-    class Member(AbstractBaseUser):
-        username = models.CharField(max_length=150, unique=True)
-        first_name = models.CharField(max_length=150)
-        last_name = models.CharField(max_length=150)
-        email = models.EmailField()
-        extra = field
-
-        class Meta:
-            app_label = "leaky"
-
-    monkeypatch.setattr(sign_ups, "get_user_model", lambda: Member)
-    with configured():
-        assert not reported("E041")
-        assert not reported("W032")
-
-
-def test_fields_that_an_erasure_leaves(monkeypatch):
-    """They are named; a site that erases in its own way knows its own fields."""
-    with configured():
-        assert not reported("W032")
-        monkeypatch.setattr(anonymisation, "cannot_blank", lambda _model: ["shoe_size"])
-        assert reported("W032")
-        for policy in ("OwnErasure", "Deleting"):
-            with configured(POLICY=f"tests.test_checks.{policy}"):
-                assert not reported("W032")
-
-
-def first_name_is_there(self: Any) -> None:
-    if not self.first_name:
-        raise ValidationError("Who is it?")
-
-
-def has_a_company(self: Any) -> None:
-    """What no blank account has, and each account of the site."""
-    self.company.check_vat()
-
-
-@pytest.mark.parametrize(
-    ("condition", "clean", "named"),
-    [
-        (~Q(first_name=""), None, "has_a_name"),
-        (~Q(initial=""), None, "has_a_name"),
-        (Q(is_alumna=False) | ~Q(first_name=""), None, ""),
-        (Q(is_alumna=True) | ~Q(first_name=""), None, "has_a_name"),
-        (Q(is_alumna=True) | Q(is_staff=True), None, ""),
-        (Q(company__isnull=False), None, ""),
-        (Q(company__isnull=False) | ~Q(first_name=""), None, ""),
-        (Q(username__startswith="m-"), None, "has_a_name"),
-        (Q(born_on__gt=date(1900, 1, 2)), None, "has_a_name"),
-        (Q(count__gte=0) & Q(joined_at__gt=date(2000, 1, 1)), None, ""),
-        (Q(first_name=""), first_name_is_there, "first_name_is_there"),
-        (Q(first_name=""), has_a_company, ""),
-    ],
-)
-@isolate_apps("tests.leaky")
-def test_a_rule_that_refuses_a_blank_account(monkeypatch, condition, clean, named):
-    """Every erasure would stay pending. No rule is asked of what no blank account is sure of."""
-
-    class Member(AbstractBaseUser):
-        username = models.CharField(max_length=150, unique=True)
-        first_name = models.CharField(max_length=150)
-        initial = models.GeneratedField(
-            expression=Lower("first_name"),
-            output_field=models.CharField(max_length=150),
-            db_persist=True,
-        )
-        born_on = models.DateField()
-        is_staff = models.BooleanField(default=False)
-        is_alumna = models.BooleanField(default=False)
-        company = models.ForeignKey(User, models.CASCADE, "+")
-        count = models.IntegerField(default=User.objects.count)
-        joined_at = models.DateTimeField(default=timezone.now)
-
-        USERNAME_FIELD = "username"
-
-        class Meta:
-            app_label = "leaky"
-            constraints: ClassVar = [
-                models.CheckConstraint(condition=condition, name="has_a_name")
-            ]
-
-    if clean:
-        monkeypatch.setattr(Member, "clean", clean)
-    monkeypatch.setattr(erasures, "get_user_model", lambda: Member)
-    with configured():
-        found = messages("W032")
-        assert not reported("E079")
-    assert [named in each for each in found] == [True] * bool(named)
-
-
-# Rows of the site that point at ours
-
-
-@pytest.fixture
-def of_the_leaky_site() -> Iterator[None]:
-    """The models that a test adds to the app go with it."""
-    before = {**apps.all_models["leaky"]}
-    yield
-    apps.all_models["leaky"].clear()
-    apps.all_models["leaky"].update(before)
-    apps.clear_cache()
-
-
-def key_to(to: type[models.Model], on_delete: Any, **options: Any) -> Any:
-    return models.ForeignKey(to, on_delete, related_name="+", **options)
-
-
-def site_model(name: str, **fields: Any) -> Any:
-    meta = type("Meta", (), {"app_label": "leaky", **fields.pop("meta", {})})
-    return type(name, (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
-
-
-@pytest.mark.parametrize("ours", [LinkedIdentity, StoredClaim])
-@pytest.mark.parametrize(
-    "on_delete", [models.PROTECT, models.RESTRICT, models.DO_NOTHING]
-)
-@pytest.mark.usefixtures("of_the_leaky_site")
-def test_a_row_of_the_site_that_protects_ours(ours, on_delete):
-    """The person's data would stay. The field is named, however far it is from our row."""
-    loan = site_model("Loan", of=key_to(ours, erasures.CASCADES[-1]))
-    with configured():
-        assert not reported("E032")
-    site_model("Fine", loan=key_to(loan, on_delete))
-    site_model("Stamp", of=key_to(ours, on_delete))
-    with configured():
-        assert reported("E032")
-        [found] = messages("E032")
-    assert "leaky.Fine.loan, leaky.Stamp.of." in found
-
-
-@pytest.mark.parametrize("ours", [TokenGrant, AuthorizationRequest])
-@pytest.mark.usefixtures("of_the_leaky_site")
-def test_no_row_of_the_site_points_at_what_is_deleted_by_a_statement(ours):
-    """A revocation would fail for ever, whatever the field does on a deletion."""
-    site_model("Loan", of=key_to(ours, erasures.CASCADES[-1]))
-    with configured():
-        [found] = messages("E032")
-    assert "leaky.Loan.of." in found
-
-
-@pytest.mark.usefixtures("of_the_leaky_site")
-def test_a_row_that_a_parent_or_a_generic_relation_brings():
-    """Django deletes a row with its parents, and with what points at it by a content type."""
-    thing = site_model("Thing")
-    site_model("Seal", thing=key_to(thing, models.PROTECT))
-    tag = site_model(
-        "Tag",
-        content_type=key_to(ContentType, models.CASCADE),
-        object_id=models.TextField(),
-        of=GenericForeignKey(),
-    )
-    site_model("Mark", tag=key_to(tag, models.PROTECT))
-    loan = {"__module__": __name__, "Meta": type("Meta", (), {"app_label": "leaky"})}
-    loan |= {"of": key_to(LinkedIdentity, models.CASCADE), "tags": GenericRelation(tag)}
-    type("Loan", (thing,), loan)
-    with configured():
-        [found] = messages("E032")
-    assert "leaky.Mark.tag, leaky.Seal.thing." in found
-
-
-@pytest.mark.usefixtures("of_the_leaky_site")
-def test_a_row_of_the_site_that_lets_ours_go():
-    """It is deleted or emptied, or no constraint holds it; a receipt has nobody's data."""
-    identity = key_to(LinkedIdentity, models.CASCADE)
-    loan = site_model("Loan", of=identity, by=key_to(User, models.PROTECT))
-    # Deleted with the identity, it restricts no deletion of the loan.
-    of = key_to(LinkedIdentity, models.CASCADE)
-    site_model("Fine", of=of, loan=key_to(loan, models.RESTRICT))
-    site_model("Note", of=key_to(LinkedIdentity, models.SET_NULL, null=True))
-    loose = key_to(LinkedIdentity, models.DO_NOTHING, db_constraint=False)
-    site_model("Copy2", of=loose)
-    of = key_to(LinkedIdentity, models.DO_NOTHING)
-    site_model("View", of=of, meta={"managed": False})
-    site_model("Proof", of=key_to(ErasureReceipt, models.PROTECT))
-    with configured():
-        assert not reported("E032")
+        [message] = messages("E010")
+    assert path in message
+    assert cause in message
 
 
 # A check that cannot be finished

@@ -1,18 +1,21 @@
-"""One database for everything, whatever the site's router answers for reads."""
+"""One database for everything, whatever the site's router answers, that can hold people's names."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import User
 from django.core.checks import Tags, run_checks
-from django.db import connections, models
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.db import connection, connections
 from django.test import override_settings
 
 from django_identity import database
+from django_identity.checks import charset
 from django_identity.gates import claims_of
-from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
+from django_identity.instruments.signs import diagnose
+from django_identity.models import StoredClaim, TokenGrant
 from django_identity.testing.build import build_identity
 from tests.factories import make_user
 
@@ -31,15 +34,6 @@ class ReadsElsewhere:
     def allow_relation(self, one: Any, other: Any, **_hints: Any) -> bool | None:
         pair = {one._state.db, other._state.db}
         return True if pair <= {"default", "replica"} else None
-
-
-class Tears:
-    """Sends one of our tables, or the users, elsewhere."""
-
-    torn: type[models.Model] = LinkedIdentity
-
-    def db_for_write(self, model: Any, **_hints: Any) -> str | None:
-        return "elsewhere" if model is self.torn else None
 
 
 @pytest.fixture
@@ -80,9 +74,7 @@ def test_relations_are_read_where_they_are_written():
     [("default", "", True), ("archive", "", False), ("replica", "_replica", True),
      ("archive", "_replica", False)],
 )  # fmt: skip
-def test_a_user_of_another_database_is_nobody_here(
-    request, read_from, router, *, is_open
-):
+def test_a_user_of_another_database_is_nobody_here(request, read_from, router, is_open):
     """The key of a user of another database is somebody else's; a replica's users are ours."""
     if router:
         request.getfixturevalue(router)
@@ -92,15 +84,48 @@ def test_a_user_of_another_database_is_nobody_here(
     assert bool(claims_of(user)) is is_open
 
 
-@pytest.mark.parametrize("torn", [StoredClaim, LinkedIdentity, User])
-def test_a_router_that_tears_the_tables_is_an_error(monkeypatch, torn):
-    """No transaction spans two databases, and no foreign key does."""
+# Characters of people's names
 
-    def is_said() -> bool:
-        found = run_checks(tags=[Tags.security])
-        return "django_identity.E035" in [message.id for message in found]
+only_mysql = pytest.mark.skipif(
+    connection.vendor != "mysql", reason="MySQL's and MariaDB's own"
+)
 
-    monkeypatch.setattr(Tears, "torn", torn)
-    with override_settings(DATABASE_ROUTERS=["tests.test_databases.Tears"]):
-        assert is_said()
-    assert not is_said()
+
+def says_so() -> list[str]:
+    found = run_checks(tags=[Tags.database], databases=["default"])
+    return [each.msg for each in found if each.id == "django_identity.E072"]
+
+
+def convert(name: str) -> None:
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            if table.startswith(("django_identity_", "auth_user")):
+                quoted = connection.ops.quote_name(table)
+                cursor.execute(f"ALTER TABLE {quoted} CONVERT TO CHARACTER SET {name}")
+
+
+@pytest.fixture
+def old_tables(transactional_db: None) -> Iterator[None]:
+    """As they are in a database of MySQL 5 that was never converted."""
+    convert("utf8mb3")
+    yield
+    convert("utf8mb4")
+
+
+@only_mysql
+def test_a_database_of_utf8mb3_is_an_error(old_tables):
+    """The check says what to do, and so does the doctor; ``migrate`` stops."""
+    (message,) = says_so()
+    assert "utf8mb3" in message
+    assert any("utf8mb3" in each.message for each in diagnose())
+    with pytest.raises(SystemCheckError, match="utf8mb3"):
+        call_command("migrate", verbosity=0, skip_checks=False)
+
+
+@pytest.mark.django_db
+def test_migrate_stops_at_a_database_that_lacks_characters(monkeypatch):
+    """Before anything is written. A complete one needs nothing."""
+    assert says_so() == []
+    monkeypatch.setattr(charset, "lacking", lambda: "latin1")
+    with pytest.raises(SystemCheckError, match=r"E072.*latin1"):
+        call_command("migrate", verbosity=0, skip_checks=False)

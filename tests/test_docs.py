@@ -31,11 +31,8 @@ from tests.test_public_api import NAMES
 
 ROOT = Path(__file__).parents[1]
 written = runpy.run_path(str(ROOT / "docs" / "_ext" / "written.py"))["written"]
-PAGES = {
-    page: written(page.read_text("utf-8"))
-    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
-}
-DOCS = "\n".join(text for page, text in PAGES.items() if page.parent.name == "docs")
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 CHECK_ID = re.compile(r"\b[EW]\d{3}\b")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 TEST = re.compile(r"([\w/]+\.py)::(\w+)")
@@ -45,6 +42,22 @@ OURS = re.compile(
 BLOCK = re.compile(
     r"^ *```(python|json|django|html|sh)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
 )
+
+
+@cache
+def text_of(page: Path) -> str:
+    """The page as it is published, with what it includes."""
+    return written(page.read_text("utf-8"))
+
+
+@cache
+def docs() -> str:
+    return "\n".join(text_of(page) for page in PAGES if page.parent.name == "docs")
+
+
+def python_of(page: Path) -> list[str]:
+    blocks = BLOCK.findall(text_of(page))
+    return [textwrap.dedent(text) for kind, text in blocks if kind == "python"]
 
 
 NAMED = {
@@ -76,38 +89,40 @@ NAMED = {
 
 @pytest.mark.parametrize("kind", NAMED)
 def test_every_public_name_is_in_the_documentation(kind):
-    assert not {
-        name for name in NAMED[kind] if not re.search(rf"\b{re.escape(name)}\b", DOCS)
-    }
+    words = {*re.findall(r"\w+", docs())}
+    # Names of several words.
+    unfound = [re.escape(name) for name in NAMED[kind] - words]
+    assert [name for name in unfound if not re.search(rf"\b{name}\b", docs())] == []
 
 
 def test_every_system_check_is_a_row():
     """Once, and no row is about a check that is gone."""
     package = Path(django_identity.__file__).parent
-    used = {id_ for path in package.glob("c[ho]*/*.py")
-            for id_ in CHECK_ID.findall(path.read_text("utf-8"))}  # fmt: skip
-    assert sorted(
-        re.findall(r"^\| `django_identity\.([EW]\d{3})`", DOCS, re.MULTILINE)
-    ) == sorted(used)
+    sources = [path.read_text("utf-8") for path in package.glob("c[ho]*/*.py")]
+    used = {*CHECK_ID.findall("".join(sources))}
+    rows = re.findall(r"^\| `django_identity\.([EW]\d{3})`", docs(), re.MULTILINE)
+    assert sorted(rows) == sorted(used)
 
 
 def anchors_of(page: Path) -> set[str]:
     """The headings, as GitHub and Sphinx spell them."""
-    texts = re.findall(r"^#+ (.+)", BLOCK.sub("", PAGES.get(page, "")), re.MULTILINE)
+    text = text_of(page) if page in PAGES else ""
+    texts = re.findall(r"^#+ (.+)", BLOCK.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w\s-]", "", text.lower()).replace(" ", "-") for text in texts}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@EACH_PAGE
 def test_every_link_leads_to_a_file_and_a_heading(page):
-    for path, anchor in LINK.findall(PAGES[page]):
+    for path, anchor in LINK.findall(text_of(page)):
         target = page.parent / path if path else page
         assert target.exists(), path
         assert not anchor or anchor in anchors_of(target), f"{path}#{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@EACH_PAGE
 def test_every_block_of_code_compiles(page):
-    for kind, text in BLOCK.findall(PAGES[page]):
+    shell = ""
+    for kind, text in BLOCK.findall(text_of(page)):
         code = textwrap.dedent(text)
         if kind == "python":
             try:
@@ -117,15 +132,15 @@ def test_every_block_of_code_compiles(page):
         elif kind == "json":
             json.loads(code)
         elif kind == "sh":
-            subprocess.run(["bash", "-n"], input=code.encode(), check=True)
+            shell += code
         else:
             engines["django"].from_string(code)
+    subprocess.run(["bash", "-n"], input=shell.encode(), check=True)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@EACH_PAGE
 def test_every_import_of_a_block_leads_to_a_name(page):
-    blocks = [text for kind, text in BLOCK.findall(PAGES[page]) if kind == "python"]
-    for module, below, beside in OURS.findall("\n".join(blocks)):
+    for module, below, beside in OURS.findall("\n".join(python_of(page))):
         for name in re.findall(r"\w+", below or beside):
             imported = import_module(module)
             assert hasattr(imported, name) or import_module(f"{module}.{name}")
@@ -151,27 +166,20 @@ def names_in(file: str) -> set[str]:
     return {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
 
 
-POLICIES = [
-    (page, text)
-    for page, whole in PAGES.items()
-    for kind, text in BLOCK.findall(whole)
-    if kind == "python" and "(IdentityPolicy)" in text
-]
-
-
-@pytest.mark.parametrize(
-    ("page", "text"), POLICIES, ids=[page.name for page, _text in POLICIES]
-)
-def test_every_policy_overrides_what_the_package_calls(page, text):
+@EACH_PAGE
+def test_every_policy_overrides_what_the_package_calls(page):
     """With the same arguments: no check finds a misspelt method."""
-    tree = ast.parse(textwrap.dedent(text))
-    [policy] = [each for each in tree.body if isinstance(each, ast.ClassDef)]
-    module = ast.Module([policy], [])
-    names = {"IdentityPolicy": IdentityPolicy, "_": str}
-    exec(compile(module, page.name, "exec"), names)
-    for name, override in vars(names["Policy"]).items():
-        if not name.startswith("__"):
+    for text in python_of(page):
+        if "(IdentityPolicy)" not in text:
+            continue
+        body = ast.parse(text).body
+        [policy] = [each for each in body if isinstance(each, ast.ClassDef)]
+        names = {"IdentityPolicy": IdentityPolicy, "_": str}
+        exec(compile(ast.Module([policy], []), page.name, "exec"), names)
+        own = [name for name in vars(names["Policy"]) if not name.startswith("__")]
+        for name in own:
             original = getattr(IdentityPolicy, name)
             if callable(original):
+                override = getattr(names["Policy"], name)
                 expected = inspect.signature(original).parameters
                 assert [*inspect.signature(override).parameters] == [*expected], name

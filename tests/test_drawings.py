@@ -5,7 +5,7 @@ If a step has changed, see that its words still hold, then ``python -m tests.dra
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +16,6 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path
 
-from django_identity.conf import Application
 from django_identity.gates import claim_required
 from django_identity.lifecycle.said import key_sets
 from django_identity.models import (
@@ -26,11 +25,15 @@ from django_identity.models import (
     TokenGrant,
 )
 from django_identity.testing.browser import path_here
-from django_identity.testing.sandbox import RunningSandbox
 from tests.drawings import BROWSER, DRAW, IMAGES, SERVICE, SITE, Step, drawn
 from tests.sandbox.driver import Person, Sandbox
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
+# A picture of the documentation: no rule of the package rests on it.
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls(__name__),
+]
 
 
 @claim_required("age_over_18")
@@ -95,17 +98,15 @@ def step(sender: str, receiver: str, asked: str, status: object) -> Step:
 class Play:
     """The site, the sandbox, and somebody who is verified there."""
 
-    def __init__(
-        self, sandbox: Sandbox, client_id: str, settle: Callable[[], None]
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, client_id: str, settle: Any) -> None:
         self.sandbox, self.client_id, self.settle = sandbox, client_id, settle
         self.browser, self.person = Browser(), Person(sandbox, verified=True)
 
     def sign_in(self) -> None:
         """The event about the consent may come at any time; here it comes last."""
+        self.begin()
         self.sandbox.control("POST", "deliveries/hold", client_id=self.client_id)
-        login = self.browser.go("/adults/")
-        self.browser.go(login)
+        self.browser.go(self.browser.go("/adults/"))
         form = {"next": "/adults/"}
         leaving = self.browser.post("/identity/login/", form, secure=True)
         page = self.person.sign_in(self.person.open(leaving["Location"]))
@@ -114,19 +115,16 @@ class Play:
         self.sandbox.control("POST", "deliveries/release", client_id=self.client_id)
         self.settle()
 
-    def at_the_service(self, action: str, **fields: str) -> None:
+    def at_the_service(self, action: str, page: str = "") -> None:
         """The person presses a button of their account page there, and the site hears of it."""
-        self.person.submit(
-            self.person.open(f"/account/{fields.pop('page', '')}"), action, **fields
-        )
+        self.person.submit(self.person.open(f"/account/{page}"), action)
         self.settle()
 
     def shows(self, means: str) -> None:
-        """What the site has now."""
+        proofs = StoredClaim.objects.filter(value__isnull=False)
         said = (
             f"identities: {LinkedIdentity.objects.count()}"
-            f" · tokens: {TokenGrant.objects.count()}"
-            f" · proofs: {StoredClaim.objects.filter(value__isnull=False).count()}"
+            f" · tokens: {TokenGrant.objects.count()} · proofs: {proofs.count()}"
             f" · accounts: {User.objects.filter(is_active=True).count()}"
         )
         self.browser.noted.append((datetime.now(UTC), Step(SITE, SITE, said, means)))
@@ -144,14 +142,13 @@ class Play:
     def _received(self) -> Iterator[tuple[datetime, Step]]:
         """What the service was asked: its pages by the browser, all else by the site."""
         for each in self.sandbox.control("GET", "requests"):
-            is_page = each["path"].startswith(("/account/", "/oauth2/auth"))
             asked = f"{each['method']} {each['path']}"
+            is_page = each["path"].startswith(("/account/", "/oauth2/auth"))
             # Pages of the account that the person only looks at are left out.
-            if asked.startswith("GET /account/"):
-                continue
-            sender = BROWSER if is_page else SITE
-            at = datetime.fromisoformat(each["time"])
-            yield at, step(sender, SERVICE, asked, each["status"])
+            if not asked.startswith("GET /account/"):
+                sender = BROWSER if is_page else SITE
+                at = datetime.fromisoformat(each["time"])
+                yield at, step(sender, SERVICE, asked, each["status"])
 
     def _sent(self) -> Iterator[tuple[datetime, Step]]:
         for each in self.sandbox.control("GET", "deliveries"):
@@ -161,16 +158,10 @@ class Play:
 
 
 @pytest.fixture
-def play(
-    identity_sandbox: RunningSandbox,
-    identity_application: Application,
-    identity_webhooks: Callable[[], None],
-) -> Iterator[Play]:
+def play(identity_sandbox, identity_application, identity_webhooks):
     key_sets.forget()
     with Sandbox(identity_sandbox) as sandbox:
-        play = Play(sandbox, identity_application.client_id, identity_webhooks)
-        play.begin()
-        yield play
+        yield Play(sandbox, identity_application.client_id, identity_webhooks)
 
 
 def agree(name: str, title: str, play: Play) -> None:
@@ -183,7 +174,6 @@ def agree(name: str, title: str, play: Play) -> None:
 
 
 def test_a_sign_in(play):
-    """From the closed gate to the open page."""
     play.sign_in()
     agree("steps-sign-in", "A sign-in, from the closed gate to the open page", play)
 
@@ -204,12 +194,10 @@ def test_an_erasure(play):
     play.sign_in()
     play.begin()
     play.at_the_service("/delete", page="delete")
-    receipt = ErasureReceipt.objects.get()
-    if receipt.erased_at is None:
+    if ErasureReceipt.objects.get().erased_at is None:
         play.shows("receipt: pending, until a worker comes")
         call_command("identity_upkeep")
-        receipt.refresh_from_db()
-    assert receipt.erased_at is not None
+    assert ErasureReceipt.objects.get().erased_at is not None
     play.shows("receipt: erased")
     play.browser.go("/adults/")
     agree("steps-erasure", "An erasure that the person asks for at the service", play)

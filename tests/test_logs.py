@@ -4,7 +4,6 @@ import logging
 import smtplib
 
 import pytest
-from django.test import override_settings
 
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import WebhookEvent
@@ -19,21 +18,20 @@ def test_an_event_names_its_type_outcome_and_row(caplog):
     """In the text and in fields; a repeat has the same row, and an unknown type no name."""
     caplog.set_level(logging.INFO, "django_identity")
     body = event_body("kyc.verified")
-    post(body)
-    post(body)
-    post(event_body("ada@example.org"))
+    for each in (body, body, event_body("ada@example.org")):
+        post(each)
+
     lines = [each for each in caplog.records if each.name == "django_identity"]
     row, other = WebhookEvent.objects.order_by("pk").values_list("pk", flat=True)
-    assert [(each.type, each.outcome, each.row) for each in lines] == [  # type: ignore[attr-defined]
+    assert [(each.type, each.outcome, each.row) for each in lines] == [
         ("kyc.verified", "ignored", row), ("kyc.verified", "repeated", row),
         ("other", "ignored", other),
     ]  # fmt: skip
-    said = (
+    assert lines[0].getMessage() == (
         f"identity.event.received type=kyc.verified outcome=ignored row={row}"
         " why=not_linked"
     )
-    assert lines[0].getMessage() == said
-    assert {each.event for each in lines} == {"identity.event.received"}  # type: ignore[attr-defined]
+    assert {each.event for each in lines} == {"identity.event.received"}
     assert not [name for name in PEOPLE if name in caplog.text]
 
 
@@ -54,11 +52,8 @@ def test_of_a_foreign_error_only_the_class_is_logged(caplog):
         (ValueError(), True, "ERROR"),
     ],
 )
-def test_a_server_that_a_developer_does_not_run_is_a_warning(
-    caplog, error, debug, level
-):
-    """Only with ``DEBUG``; an error of the site's own code is an error there, too."""
-    with override_settings(DEBUG=debug):
-        log_trouble(LogEvent.LINK_NOTICE_FAILED, error)
-    (line,) = caplog.records
-    assert line.levelname == level
+def test_a_server_that_a_developer_does_not_run(caplog, settings, error, debug, level):
+    """A warning, only with ``DEBUG``; an error of the site's own code is an error there, too."""
+    settings.DEBUG = debug
+    log_trouble(LogEvent.LINK_NOTICE_FAILED, error)
+    assert [line.levelname for line in caplog.records] == [level]

@@ -52,38 +52,37 @@ def test_what_is_no_claim_is_named_with_the_rule(value, rule):
     assert rule in refused.value.rule
 
 
-@pytest.mark.parametrize(
-    "level", ["", None, 2, "age_over_18", "level_1|level_2", "a=b", "x:y"]
-)
-def test_what_is_no_level(level):
-    """A claim, a list and a scope are none."""
-    with pytest.raises(NotARequirement, match='such as "level_2"'):
-        RequiredLevel(level)
-
-
-@pytest.mark.parametrize("scope", ["", None, 7, "documents:read openid"])
-def test_what_is_no_scope(scope):
-    """Each scope has a gate of its own."""
-    with pytest.raises(NotARequirement, match='such as "documents:read"'):
-        RequiredScope(scope)
+NOT_REQUIRED: list[tuple[Any, str, list[Any]]] = [
+    # A claim, a list and a scope are none.
+    (RequiredLevel, 'such as "level_2"',
+     ["", None, 2, "age_over_18", "level_1|level_2", "a=b", "x:y"]),
+    # Each scope has a gate of its own.
+    (RequiredScope, 'such as "documents:read"', ["", None, 7, "documents:read openid"]),
+    # A comparison with it would be always true, or never.
+    (RecentSignIn, "a number above 0",
+     [0, -1, True, "10", None, float("nan"), float("inf")]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "minutes", [0, -1, True, "10", None, float("nan"), float("inf")]
+    ("kind", "rule", "value"),
+    [(kind, rule, value) for kind, rule, values in NOT_REQUIRED for value in values],
 )
-def test_what_is_no_time(minutes):
-    """A comparison with it would be always true, or never."""
-    with pytest.raises(NotARequirement, match="a number above 0"):
-        RecentSignIn(minutes)
+def test_what_is_no_level_scope_or_time(kind, rule, value):
+    with pytest.raises(NotARequirement, match=rule):
+        kind(value)
 
 
-def test_what_a_problem_names_is_read_back():
-    """A level, a sign-in and a claim are told apart by their form."""
-    for text, kind in (
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
         ("level_2", RequiredLevel),
         ("recent_sign_in", RecentSignIn),
         ("country_resident=PT|FR", RequiredClaim),
-    ):
-        required = parse(text)
-        assert isinstance(required, kind)
-        assert str(required) == text
+    ],
+)
+def test_what_a_problem_names_is_read_back(text, kind):
+    """A level, a sign-in and a claim are told apart by their form."""
+    required = parse(text)
+    assert isinstance(required, kind)
+    assert str(required) == text

@@ -10,12 +10,8 @@ from django_identity import strict_json
 from tests.credentials.json_texts import NOT_STRICT_VALUES
 from tests.example_counts import examples
 
-SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-)
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.none() | st.booleans() | NUMBERS
 VALUES = st.recursive(
     SCALARS | st.text(),
     lambda values: st.lists(values) | st.dictionaries(st.text(), values),
@@ -28,9 +24,8 @@ PIECES = st.sampled_from(
         b'"a"', b'["s","n",1]', b"\xc3", b"\xa9", b'{"a":1}', b"NaN", b"1e999", b"\\", b"\0",
     ]
 )  # fmt: skip
-TEXTS = st.lists(PIECES, max_size=8).map(b"".join) | VALUES.map(
-    lambda v: json.dumps(v).encode()
-)
+WRITTEN = VALUES.map(lambda value: json.dumps(value).encode())
+TEXTS = st.lists(PIECES, max_size=8).map(b"".join) | WRITTEN
 
 
 @examples(few=50, many=2_000)

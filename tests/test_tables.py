@@ -13,7 +13,6 @@ from django_identity.error_table import ERRORS
 from django_identity.event_types import KINDS, Effect, EventType
 from django_identity.lifecycle.said import effects
 from django_identity.lifecycle.standing import standing
-from django_identity.requirements import Requirement
 from django_identity.texts import labels
 from tests.factories import make_identity, make_user
 
@@ -36,47 +35,37 @@ def names_a_type(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value in set(EventType)
 
 
-def test_nobody_goes_by_the_name_of_an_event_type() -> None:
+def test_nobody_goes_by_the_name_of_an_event_type():
     """``KINDS`` has a column for what types have in common, so that a new type is one row."""
-    assert {
-        name
-        for name, tree in files()
-        if any(names_a_type(node) for node in ast.walk(tree))
-    } == set()
+    naming = [name for name, tree in files() if any(map(names_a_type, ast.walk(tree)))]
+    assert naming == []
 
 
-def test_each_effect_has_a_function() -> None:
+def test_each_effect_has_a_function():
     assert {*effects.EFFECTS} == {*Effect}
 
 
-def test_people_read_a_name_for_each_event_type() -> None:
+def test_people_read_a_name_for_each_event_type():
     assert {*KINDS} <= {*labels.WORDS}
 
 
-def test_the_docs_say_what_each_event_does() -> None:
-    table = section("webhooks.md", "What an event does")
-    named = {name for row in first_cells(table) for name in row}
-    assert named == {*KINDS}
+def test_the_docs_say_what_each_event_does():
+    assert named_in("webhooks.md", "What an event does") == {*KINDS}
 
 
-def test_the_docs_help_with_codes_that_exist() -> None:
+def test_the_docs_help_with_codes_that_exist():
     """What helps a person who is locked out."""
-    table = section("admin.md", "A person who is locked out")
-    codes = {name for row in first_cells(table) for name in row}
+    codes = named_in("admin.md", "A person who is locked out")
     assert codes
     assert codes <= {*ERRORS}
 
 
-def section(page: str, heading: str) -> str:
-    """The first table below the heading."""
+def named_in(page: str, heading: str) -> set[str]:
+    """What stands in backticks in the first cells of the first table below the heading."""
     text = (DOCS / page).read_text("utf-8").partition(f"## {heading}\n")[2]
-    return text[text.index("|---") :].partition("\n\n")[0]
-
-
-def first_cells(table: str) -> list[list[str]]:
-    """What stands in backticks in the first cell of each row."""
-    rows = re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
-    return [re.findall(r"`([^`]+)`", row) for row in rows]
+    table = text[text.index("|---") :].partition("\n\n")[0]
+    cells = re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
+    return {*re.findall(r"`([^`]+)`", "\n".join(cells))}
 
 
 class Unforeseen:
@@ -86,27 +75,10 @@ class Unforeseen:
 
 
 @pytest.mark.django_db
-def test_a_requirement_without_a_case_opens_nothing() -> None:
+def test_a_requirement_without_a_case_opens_nothing():
     """It is a type error at each reader, and at run time nothing is open."""
     of = standing.standing_with(make_identity(make_user()), [])
     asked: Any = Unforeseen()
     for read in (of.shortfall, labels.has_words):
         with pytest.raises(AssertionError):
             read(asked)
-
-
-def test_each_match_over_requirements_ends_in_assert_never() -> None:
-    kinds = {kind.__name__ for kind in Requirement.__args__}
-    for name, tree in files():
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Match):
-                continue
-            patterns = [case.pattern for case in node.cases]
-            matched = {
-                each.cls.id
-                for each in patterns
-                if isinstance(each, ast.MatchClass) and isinstance(each.cls, ast.Name)
-            }
-            if matched & kinds:
-                last = ast.unparse(node.cases[-1])
-                assert "assert_never" in last, name

@@ -28,6 +28,7 @@ BLOCK = re.compile(
 PUBLISHED = '"django-identity[sandbox]"'
 SITE = "http://127.0.0.1:8000"
 PATIENCE = 300.0
+STRANGE = ("VIRTUAL_ENV", "PYTHONPATH", "DJANGO_SETTINGS_MODULE", "DATABASE_URL")
 DEPRECATED_CALLS_FAIL = "error::DeprecationWarning,error::PendingDeprecationWarning"
 
 
@@ -40,18 +41,8 @@ def build_wheel(folder: Path) -> Path:
     )  # fmt: skip
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "-w",
-        folder,
-        source,
-    ]
-    subprocess.run(command, check=True)
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps"]
+    subprocess.run([*pip, "-w", folder, source], check=True)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -62,16 +53,9 @@ class Terminal:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         folder.mkdir()
         self.folder, self.stack = folder, stack
-        strange = {
-            "VIRTUAL_ENV",
-            "PYTHONPATH",
-            "DJANGO_SETTINGS_MODULE",
-            "DATABASE_URL",
-        }
-        self.env = {
-            name: value for name, value in os.environ.items() if name not in strange
-        }
-        self.env |= {"PYTHONUNBUFFERED": "1", "PIP_QUIET": "1"}
+        self.env = {**os.environ, "PYTHONUNBUFFERED": "1", "PIP_QUIET": "1"}
+        for strange in STRANGE:
+            self.env.pop(strange, None)
 
     def run(self, _: str, text: str) -> None:
         command = "[ ! -e .venv ] || . .venv/bin/activate\n" + text
@@ -91,9 +75,8 @@ class Terminal:
         self.stack.callback(process.wait)
         self.stack.callback(process.terminate)
         is_ready = threading.Event()
-        threading.Thread(
-            target=_read, args=(process, ready, is_ready), daemon=True
-        ).start()
+        reading = (process, ready, is_ready)
+        threading.Thread(target=_read, args=reading, daemon=True).start()
         if not is_ready.wait(PATIENCE):
             raise TimeoutError(text)
 
@@ -151,13 +134,10 @@ def main() -> None:
             actions.get(what, terminal.run)(value, text)
             print(f"{time.monotonic() - begin:6.1f} s  {text.splitlines()[0]}")
         with sync_playwright() as playwright:
+            switches = ["no-sandbox", "disable-gpu", "disable-background-networking"]
             browser = playwright.chromium.launch(
                 executable_path="/usr/bin/chromium",
-                args=[
-                    "--no-sandbox",
-                    "--disable-gpu",
-                    "--disable-background-networking",
-                ],
+                args=[f"--{switch}" for switch in switches],
             )
             press_the_button(browser.new_page())
             browser.close()

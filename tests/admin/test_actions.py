@@ -1,27 +1,27 @@
 """What operators do to identities and events: asked first, allowed by name, written down."""
 
 import html
+import re
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.test import override_settings
 from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.admin import actions, events, receipts
+from django_identity.gates import claims_of
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import (
     Consent,
     ErasureReceipt,
     LinkedIdentity,
-    StoredClaim,
     TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
-from django_identity.requirements import RequiredClaim
 from tests import fake_service
 from tests.admin.operators import (
     ADDRESS,
@@ -37,6 +37,7 @@ from tests.admin.operators import (
 )
 from tests.factories import (
     LONG_AGO,
+    again,
     make_claim,
     make_event,
     make_grant,
@@ -60,60 +61,69 @@ def identity(service: FakeService) -> LinkedIdentity:
 
 
 @pytest.mark.parametrize(
-    ("action", "cost"),
-    [
-        ("revoke", "Gates close at once"),
-        ("disconnect", "The link is deleted"),
-        ("erase", "Everything that this site holds"),
-    ],
-)
-def test_what_cannot_be_undone_asks_first(operator, identity, service, action, cost):
-    """Without the confirmation nothing happens but a page, which names the person and the cost."""
-    text = press(operator, action, identity).content.decode()
-    for words in (">ada<", ">Cancel</a>", f"<p>{cost}"):
-        assert words in text
+    ("action", "asked", "of_two", "cost"),
+    [("revoke", "Revoke ada at this site?", "Revoke 2 identities at this site?",
+      "Gates close at once"),
+     ("disconnect", "Disconnect ada?", "Disconnect 2 identities?", "The link is deleted"),
+     ("erase", "Erase ada?", "", "Everything that this site holds")],
+)  # fmt: skip
+def test_what_cannot_be_undone_asks_first(
+    operator, identity, service, action, asked, of_two, cost
+):
+    other = make_identity(make_user("kemi"), subject="another")
+    one = press(operator, action, identity).content.decode()
+    several = press(operator, action, identity, other).content.decode()
+
+    for words in (f"<h1>{asked}</h1>", ">ada<", ">Cancel</a>", f"<p>{cost}"):
+        assert words in one
+    assert not of_two or f"<h1>{of_two}</h1>" in several
     assert service.requests == []
     assert standing_of(identity.user).is_linked
     assert not LogEntry.objects.exists()
 
 
-def test_a_refetch_opens_the_gate(operator, identity, service):
-    """At once. One that fails says why in words, and the identity keeps what it had."""
-    press(operator, "refetch", identity, confirmed="yes")
-    assert "Re-fetched." in page(operator, IDENTITIES)
-    assert standing_of(identity.user).shortfall(RequiredClaim("age_over_18")) is None
-    service.answers["claims"] = fake_service.html("503 Service Unavailable")
-    press(operator, "refetch", identity, confirmed="yes")
-    text = page(operator, IDENTITIES)
-    assert "The last re-fetch failed:" in text
-    assert "could not be reached" in text
-    assert standing_of(identity.user).shortfall(RequiredClaim("age_over_18")) is None
+@pytest.mark.parametrize(
+    ("action", "said", "is_linked"),
+    [("refetch", "Re-fetched.", True), ("revoke", "1 identity was revoked.", False),
+     ("disconnect", "1 link was removed.", False), ("erase", "The person was erased.", False)],
+)  # fmt: skip
+def test_an_action_is_done_at_once_and_said(
+    operator, identity, service, action, said, is_linked
+):
+    User.objects.filter(pk=identity.user_id).update(password="a password")
+
+    press(operator, action, identity, confirmed="yes")
+
+    assert said in page(operator, IDENTITIES)
+    assert standing_of(again(identity.user)).is_linked is is_linked
+    assert bool(claims_of(again(identity.user))) is is_linked
+    assert ErasureReceipt.objects.exists() is (action == "erase")
+    line = LogEntry.objects.get()
+    written = f"{line.object_repr} {line.change_message}"
+    assert not [word for word in (identity.subject, "ada", ADDRESS) if word in written]
 
 
-def test_a_refetch_of_several_makes_them_due(operator, identity, service):
-    """Those without consent excepted; nothing is fetched while the operator waits."""
+def test_an_action_may_be_about_several(operator, identity, service):
     other = make_identity(make_user("b"), subject="b")
     gone = make_identity(make_user("gone"), subject="gone", consent=Consent.REVOKED)
+
     press(operator, "refetch", identity, other, gone)
     assert "Re-fetches that are due now: 2" in page(operator, IDENTITIES)
+    press(operator, "erase", identity, other, confirmed="yes")
+    assert "People are erased one at a time" in page(operator, IDENTITIES)
+
     due = LinkedIdentity.objects.filter(refetch_due_at__lte=timezone.now())
     assert {each.pk for each in due} == {identity.pk, other.pk}
     assert service.requests == []
 
 
-def test_a_revocation_is_at_once(operator, identity):
-    """Gates closed, grant and credential gone; the identity itself stays to be looked at."""
-    make_claim(identity)
-    press(operator, "revoke", identity, confirmed="yes")
-    assert "1 identity was revoked." in page(operator, IDENTITIES)
-    assert not standing_of(identity.user).is_linked
-    assert not TokenGrant.objects.exists()
-    assert not StoredClaim.objects.filter(value__isnull=False).exists()
-    press(operator, "revoke", identity, confirmed="yes")
-    text = page(operator, IDENTITY, identity.pk)
-    for words in ("Consent revoked", 'value="erase"', "ended by this site on"):
-        assert words in text
-    assert 'value="refetch"' not in text, "there is nothing to fetch"
+def test_a_refetch_that_fails_says_why(operator, identity, service):
+    service.answers["claims"] = fake_service.html("503 Service Unavailable")
+    press(operator, "refetch", identity, confirmed="yes")
+    text = page(operator, IDENTITIES)
+    assert "The last re-fetch failed:" in text
+    assert "could not be reached" in text
+    assert LogEntry.objects.get().change_message == "Re-fetch now"
 
 
 def test_a_newcomer_is_known_by_the_address(operator, service):
@@ -127,86 +137,21 @@ def test_a_newcomer_is_known_by_the_address(operator, service):
     assert f"user #{made.user_id}" in page(staff("view_linkedidentity"), IDENTITIES)
 
 
-def test_an_erasure_leaves_a_receipt(operator, identity):
-    """One at a time. Identity, grant and claims are gone; the receipt names nobody."""
-    make_claim(identity)
-    other = make_identity(make_user("b"), subject="another")
-    press(operator, "erase", identity, other, confirmed="yes")
-    assert "People are erased one at a time" in page(operator, IDENTITIES)
-    assert LinkedIdentity.objects.count() == 2
-    press(operator, "erase", identity, confirmed="yes")
-    assert "The person was erased." in page(operator, IDENTITIES)
-    assert list(LinkedIdentity.objects.all()) == [other]
-    receipt = ErasureReceipt.objects.get()
-    assert receipt.erased_at is not None
-    assert (receipt.account, receipt.subject_digest) == (None, "")
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-def test_after_an_action_the_list_stands_as_it_was_filtered(operator, identity, action):
-    """From the list, from a person's page, and if the operator leaves the question."""
-    wanted = "consent__exact=granted&q=ada"
-    filtered = f"{reverse(IDENTITIES)}?{wanted}"
-    own = reverse(IDENTITY, args=[identity.pk])
-    led_here = urlencode({"_changelist_filters": wanted})
-    assert html.escape(f"{own}?{led_here}") in page(operator, IDENTITIES) + (
-        operator.get(filtered).content.decode()
-    )
-    shown = operator.get(f"{own}?{led_here}").content.decode()
-    assert f'name="_changelist_filters" value="{html.escape(wanted)}"' in shown
-
-    chosen = {"action": action, "_selected_action": identity.pk}
-    from_page = {**chosen, "_changelist_filters": wanted}
-    if action != "refetch":
-        asked = operator.post(filtered, chosen).content.decode()
-        assert f'href="{html.escape(filtered)}">Cancel' in asked
-        asked = operator.post(reverse(IDENTITIES), from_page).content.decode()
-        assert f'href="{html.escape(f"{own}?{led_here}")}">Cancel' in asked
-        assert f'name="_changelist_filters" value="{html.escape(wanted)}"' in asked
-    confirmed = operator.post(reverse(IDENTITIES), {**from_page, "confirmed": "yes"})
-    back = f"{own}?{led_here}" if action == "refetch" else filtered
-    assert confirmed["Location"] == back
-    other = make_identity(make_user("adaeze"), subject="another")
-    of_list = {**chosen, "_selected_action": other.pk, "confirmed": "yes"}
-    assert operator.post(filtered, of_list)["Location"] == filtered
-
-
-def test_what_was_done_is_written_down_without_anybodys_data(operator, identity):
-    """Django's log says who did what to which row: no subject, name or address."""
-    event = make_event(identity, "claim.issued")
-    for action in ACTIONS:
-        press(operator, action, identity, confirmed="yes")
-    press(operator, "replay", event, into=EVENTS, confirmed="yes")
-    press(operator, "erase", identity, confirmed="yes")
-    lines = [
-        f"{line.object_repr} {line.change_message}" for line in LogEntry.objects.all()
-    ]
-    assert len(lines) == 4
-    for personal in (identity.subject, "ada", "example.org", "event-0"):
-        assert not any(personal in line for line in lines)
-
-
-def test_what_did_not_happen_is_not_written_down(operator, identity, service):
-    """A re-fetch that failed, and an erasure that the site's own code holds up."""
-    service.answers["claims"] = fake_service.html("503 Service Unavailable")
-    press(operator, "refetch", identity)
-    given = service.settings(POLICY=f"{__name__}.Protecting")
-    with override_settings(DJANGO_IDENTITY=given):
-        press(operator, "erase", identity, confirmed="yes")
-    lines = list(LogEntry.objects.order_by("pk"))
-    assert [line.action_flag for line in lines] == [CHANGE, CHANGE]
-    assert lines[0].change_message == "Re-fetch now"
-    assert "still pending" in lines[1].change_message
+def test_after_an_action_the_list_stands_as_it_was_filtered(operator, identity):
+    """And so it does if the operator leaves the question."""
+    filtered = f"{reverse(IDENTITIES)}?consent__exact=granted&q=ada"
+    chosen = {"action": "revoke", "_selected_action": identity.pk}
+    asked = operator.post(filtered, chosen).content.decode()
+    assert f'href="{html.escape(filtered)}">Cancel' in asked
+    confirmed = operator.post(filtered, {**chosen, "confirmed": "yes"})
+    assert confirmed["Location"] == filtered
 
 
 @pytest.mark.parametrize(
     ("action", "into", "most", "module"),
-    [
-        ("refetch", IDENTITIES, "MOST_REFETCHED", actions),
-        ("replay", EVENTS, "MOST_REPLAYED", events),
-        ("try_now", RECEIPTS, "TRIED_AT_ONCE", receipts),
-    ],
-)
+    [("refetch", IDENTITIES, "MOST_REFETCHED", actions),
+     ("replay", EVENTS, "MOST_REPLAYED", events), ("try_now", RECEIPTS, "TRIED_AT_ONCE", receipts)],
+)  # fmt: skip
 def test_what_an_action_leaves_is_said(
     operator, identity, monkeypatch, action, into, most, module
 ):
@@ -217,8 +162,8 @@ def test_what_an_action_leaves_is_said(
         make_event(each, "claim.issued")
         ErasureReceipt.objects.create(requested_at=timezone.now())
     left = "Only the first 2 were taken. Choose the others again."
-    chosen = {"action": action, "select_across": "1", "_selected_action": identity.pk}
-    operator.post(reverse(into), chosen)
+
+    press(operator, action, identity, into=into, select_across="1")
     assert left in page(operator, into)
     press(operator, action, *others, into=into)
     assert left not in page(operator, into)
@@ -226,7 +171,6 @@ def test_what_an_action_leaves_is_said(
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_on_a_row_that_is_gone_does_nothing(operator, identity, action):
-    """Somebody erased the person while the list or the question stood open."""
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
     assert press(operator, action, identity, confirmed="yes").status_code == 302
     assert not LogEntry.objects.exists()
@@ -234,7 +178,6 @@ def test_an_action_on_a_row_that_is_gone_does_nothing(operator, identity, action
 
 
 def test_an_operator_removes_a_stranger_and_keeps_the_only_way_in(operator):
-    """A later link always goes; the one that made the account stays without another way in."""
     later = make_identity(make_user("victim"), account_made=False)
     made = make_identity(make_user("ada"), subject="subject-2")
     made.user.set_unusable_password()
@@ -257,11 +200,11 @@ class Protecting(IdentityPolicy):
 
 
 def test_a_pending_erasure_is_marked_and_tried_now(operator, identity, service):
-    """On the overview; the receipt then says what it covered."""
     given = service.settings(POLICY=f"{__name__}.Protecting")
     with override_settings(DJANGO_IDENTITY=given):
         press(operator, "erase", identity, confirmed="yes")
         receipt = ErasureReceipt.objects.get()
+        assert "still pending" in LogEntry.objects.get().change_message
         ErasureReceipt.objects.update(requested_at=LONG_AGO)
         assert "erasures that are not done: 1" in page(operator, OVERVIEW)
         press(operator, "try_now", receipt, into=RECEIPTS)
@@ -279,17 +222,10 @@ def test_a_pending_erasure_is_marked_and_tried_now(operator, identity, service):
 
 
 def test_a_replay_makes_the_handlers_due(operator, identity):
-    """The event is due again, but not while a worker runs it, or if it is emptied."""
-    handled = {
-        "outcome": "failed",
-        "attempts": 8,
-        "handled_by": ["shop.handlers.first"],
-    }
-    event = make_event(identity, "claim.issued", **handled)
-    leased_until = timezone.now() + timedelta(minutes=9)
-    running = make_event(
-        identity, "claim.issued", attempts=2, next_attempt_at=leased_until
-    )
+    handled = {"attempts": 8, "handled_by": ["shop.handlers.first"]}
+    event = make_event(identity, "claim.issued", outcome="failed", **handled)
+    leased = {"next_attempt_at": timezone.now() + timedelta(minutes=9), "attempts": 2}
+    running = make_event(identity, "claim.issued", **leased)
     empty = make_event(identity, "claim.issued", attempts=8, event_id="", payload=None)
     press(operator, "replay", event, running, empty, into=EVENTS)
     assert "2 events were left out" in page(operator, EVENTS)
@@ -297,5 +233,59 @@ def test_a_replay_makes_the_handlers_due(operator, identity):
         each.refresh_from_db()
     assert (event.attempts, event.handled_at, event.handled_by) == (0, None, [])
     assert event.next_attempt_at is not None
-    assert (running.attempts, running.next_attempt_at) == (2, leased_until)
+    assert running.next_attempt_at == leased["next_attempt_at"]
     assert empty.attempts == 8
+
+
+def text_of(markup: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", markup).split())
+
+
+@pytest.mark.parametrize("grant", ["live", "dead", "none"])
+def test_a_refetch_is_offered_where_it_can_work(operator, identity, grant):
+    if grant == "none":
+        TokenGrant.objects.all().delete()
+    TokenGrant.objects.update(needs_reauthorization=grant == "dead")
+    shown = page(operator, IDENTITY, identity.pk)
+    assert ("Re-fetch now</button>" in shown) is (grant == "live")
+
+
+def test_a_pending_erasure_says_what_to_do(operator, identity):
+    soon = timezone.now() + timedelta(hours=1, minutes=1)
+    receipt = ErasureReceipt.objects.create(
+        account=str(identity.user_id), requested_at=timezone.now(),
+        error="BillingSystemDown", next_attempt_at=soon,
+    )  # fmt: skip
+
+    shown = text_of(page(operator, RECEIPT, receipt.pk))
+    looked_at = page(staff("view_erasurereceipt"), RECEIPT, receipt.pk)
+
+    for words in (
+        "BillingSystemDown", "Done: the identity with its tokens", "Pending: what the site",
+        f"identity.erasure.failed, row {receipt.pk}.", "Try now", "by itself: in 1 hour.",
+        "The account: ada",
+    ):  # fmt: skip
+        assert words in shown, words
+    # Nobody is told to press a button that is not there.
+    assert not re.search("The account:|Try now", looked_at)
+
+
+@pytest.mark.parametrize(
+    ("fields", "policy", "fate"),
+    [
+        ({}, {}, "The account is emptied and disabled."),
+        ({}, {"erasure": "delete"}, "The account is deleted."),
+        ({"account_made": False}, {}, "The account stays. It is older than the link."),
+        ({}, {"keeps_account": lambda *_, **__: True}, "The account stays. The site's policy"),
+    ],
+)  # fmt: skip
+def test_an_erasure_says_beforehand_what_it_does(
+    operator, monkeypatch, fields, policy, fate
+):
+    identity = make_identity(make_user("kemi"), **fields)
+    make_claim(identity)
+    for name, value in policy.items():
+        monkeypatch.setattr(IdentityPolicy, name, value)
+    asked = html.unescape(text_of(press(operator, "erase", identity).content.decode()))
+    assert fate in asked
+    assert "Proofs: 1" in asked

@@ -2,7 +2,6 @@
 
 import base64
 import json
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -26,6 +25,7 @@ from django_identity.views import account
 from tests import fake_service
 from tests.factories import LONG_AGO, make_claim, make_identity, make_user
 from tests.fake_service import http, refusal
+from tests.gates.test_gates_closed import device
 from tests.problems import MEMBERS
 from tests.views.bad_input.refusals import CutOff, lines_of_ours, unchanged
 
@@ -64,24 +64,15 @@ def ask(client: APIClient, name: str, body: object = None, **options: Any) -> An
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [
-        versioning.NamespaceVersioning, versioning.AcceptHeaderVersioning,
-        versioning.URLPathVersioning, versioning.HostNameVersioning,
-        versioning.QueryParameterVersioning,
-    ],
-)  # fmt: skip
+    "kind", [versioning.URLPathVersioning, versioning.AcceptHeaderVersioning]
+)
 def test_the_versions_of_the_sites_own_api_are_not_ours(signed_in, monkeypatch, kind):
     """Whichever way a request of the site says one, and without a default."""
     monkeypatch.setattr(APIView, "versioning_class", kind)
     monkeypatch.setattr(versioning.BaseVersioning, "allowed_versions", ["v1"])
-    monkeypatch.setattr(versioning.BaseVersioning, "default_version", None)
-    for name in ENDPOINTS:
-        for accept in (JSON, "application/json; version=v9"):
-            answer = ask(signed_in, name, {}, HTTP_ACCEPT=accept)
-            assert answer.status_code in (200, 400)
-    disconnected = ask(signed_in, "disconnect", {})
-    assert disconnected.data["disconnected"] is False
+    for accept in (JSON, "application/json; version=v9"):
+        answer = ask(signed_in, "disconnect", {}, HTTP_ACCEPT=accept)
+        assert answer.data["disconnected"] is False
 
 
 def is_refused(answer: Any, status: int, code: str) -> bool:
@@ -128,29 +119,19 @@ def test_every_endpoint_has_its_manners(service, name):
     [
         ({"missing": ["No."]}, "missing: No."),
         # Of many rows, the second one's: as Django REST framework says it now, and as it did.
-        ({1: {"missing": ["No."]}}, "missing: No."),
-        ([{}, {"missing": ["No."]}], "missing: No."),
-        ("No.", "No."),
-        ([], "Invalid input."),
-        ({}, "Invalid input."),
+        ({1: {"missing": ["No."]}}, "missing: No."), ([{}, {"missing": ["No."]}], "missing: No."),
+        ("No.", "No."), ([], "Invalid input."),
     ],
-)
+)  # fmt: skip
 def test_an_invalid_body_of_a_sites_own_view(found, detail):
-    """The first error, whatever its shape; a field named as a member of ours is no gate's."""
     response = exception_handler(ValidationError(found), {})
     assert response is not None
     assert (response.data["code"], response.data["detail"]) == ("invalid", detail)
     assert response.data["missing"] == ""
 
 
-# Sign-in
-
-
 def test_a_whole_sign_in(service, browser, caplog):
-    """Begin, come back, see what holds, disconnect: no page of ours in between."""
     state = begin(browser, next="/adults/")
-    elsewhere = ask(APIClient(), "callback", {"state": state, "code": "a"})
-    assert elsewhere.json()["code"] == "request_unknown"
     session = browser.session
     session["basket"] = "kept"
     session.save()
@@ -178,27 +159,6 @@ def test_a_whole_sign_in(service, browser, caplog):
     assert service.calls("token") == 1
 
 
-def test_the_authorization_address_is_the_pages(service, browser):
-    """Nothing in the body alters a protocol parameter: an unknown member is refused."""
-    body = {"next": "/", "scope": "all", "redirect_uri": "https://evil.example"}
-    assert is_refused(ask(browser, "login", body), 400, "unknown_member")
-    assert not AuthorizationRequest.objects.exists()
-    response = ask(browser, "login", {"next": "/"})
-    sent = parse_qs(urlsplit(response.json()["authorization_url"]).query)
-    assert sent["redirect_uri"] == ["http://testserver/identity/callback/"]
-    assert sent["scope"] == ["profile:read kyc:read claims:read"]
-
-
-def test_a_signed_in_user_links(service, signed_in, user):
-    """A front end may be where the service sends people; the landing page is the site's."""
-    frontend = service.settings(REDIRECT_URI="https://app.example/back")
-    with override_settings(DJANGO_IDENTITY=frontend):
-        assert sign_in(signed_in).json() == {"next": "/"}
-    assert LinkedIdentity.objects.get().user == user
-    (sent,) = [raw for name, _, raw in service.requests if name == "token"]
-    assert b"redirect_uri=https%3A%2F%2Fapp.example%2Fback" in sent
-
-
 FRONT_END = "https://app.example.org"
 TRUSTED = [FRONT_END, "https://*.example.net", "http://localhost:5173"]
 
@@ -215,7 +175,6 @@ ELSEWHERE = (
 
 @override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED)
 def test_a_foreign_next_page_is_refused(service, browser):
-    """With a code, and not dropped in silence; a wildcard is no origin."""
     for given in ELSEWHERE:
         response = ask(browser, "login", {"next": given})
         assert is_refused(response, 400, "next_refused"), given
@@ -227,7 +186,6 @@ def test_a_foreign_next_page_is_refused(service, browser):
     ["/adults/?a=1", f"{FRONT_END}/adults?a=1#b", FRONT_END, "http://localhost:5173/"],
 )
 def test_a_next_page_is_of_the_site_or_of_a_named_origin(service, browser, given):
-    """The callback tells the front end, and the page of the callback redirects to it."""
     with override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED):
         assert sign_in(browser, next=given).json() == {"next": given}
         state = begin(browser, next=given)
@@ -236,33 +194,25 @@ def test_a_next_page_is_of_the_site_or_of_a_named_origin(service, browser, given
     assert page["Location"] == given
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ({"state": "{state}"}, "callback_invalid"),
-        ({"state": "{state} ", "code": "a"}, "callback_invalid"),
-        ({"state": "{state}", "error": "<script>"}, "authorization_refused"),
-    ],
-)
-def test_a_bad_callback_is_a_problem_with_a_code(service, browser, caplog, body, code):
-    """A problem with a code, one line; nothing is asked of the service, no session, nobody made."""
+def test_a_bad_callback_is_a_problem_with_a_code(service, browser, caplog):
     caplog.set_level(0)
     state = begin(browser)
-    sent = {**body, "state": body["state"].format(state=state)}
-    response = ask(browser, "callback", sent)
-    assert is_refused(response, 400, code)
+    assert is_refused(
+        ask(browser, "callback", {"state": state}), 400, "callback_invalid"
+    )
+    caplog.clear()
+
+    response = ask(browser, "callback", {"state": state, "error": "<script>"})
+
+    assert is_refused(response, 400, "authorization_refused")
     (line,) = lines_of_ours(caplog)
-    assert f" code={code} " in line
+    assert " code=authorization_refused " in line
     assert f" reference={response.json()['reference']} " in line
     assert state not in caplog.text
     assert "<script" not in response.content.decode() + caplog.text
-    assert "code_spent" not in response.json()
     unchanged(response)
     assert service.requests == []
     assert not User.objects.exists()
-
-
-# Who is asked about
 
 
 def test_nobody_learns_what_the_site_would_ask_for(django_assert_num_queries):
@@ -298,59 +248,35 @@ def test_me_is_what_the_gates_see(signed_in, user, django_assert_num_queries):
     told = ask(signed_in, "me").json()
     assert (told["is_linked"], told["claims"]) == (False, {})
     assert told["consent_revoked_at"] == "2020-01-01T00:00:00Z"
-
-
-def device(user: User) -> Any:
-    """A principal that is no user, with the number of one: it acts for nobody."""
-    known = {"is_authenticated": True, "is_active": True}
-    return SimpleNamespace(pk=user.pk, id=user.pk, **known)
+    # Whoever signed in with a password stays signed in, and may disconnect twice.
+    for is_linked in (True, False):
+        ended = {"disconnected": is_linked, "signed_out": False}
+        assert ask(signed_in, "disconnect").json() == ended
 
 
 def test_a_device_neither_reads_nor_links_nor_disconnects(browser, user):
-    """Whatever a middleware or an authentication of the site's has put in the user's place."""
     make_claim(make_identity(user))
     browser.force_authenticate(device(user))
     assert ask(browser, "me").json()["is_linked"] is False
     for refused in (ask(browser, "disconnect"), hand_in(browser)):
         assert (refused.status_code, refused["WWW-Authenticate"]) == (401, "Session")
     for page in (account.account, account.download, account.disconnect):
-        for method in ("get", "post"):
-            request: Any = getattr(RequestFactory(), method)("/")
-            request.user, request.session = device(user), {}
-            request._dont_enforce_csrf_checks = True
-            assert page(request).status_code in (302, 405)
+        request: Any = RequestFactory().get("/")
+        request.user, request.session = device(user), {}
+        assert page(request).status_code == 302
     assert LinkedIdentity.objects.filter(user=user).exists()
 
 
-def test_a_local_session_outlives_the_bond(signed_in, user):
-    """Whoever signed in with a password stays signed in, and may disconnect twice."""
-    make_identity(user)
-    for is_linked in (True, False):
-        ended = {"disconnected": is_linked, "signed_out": False}
-        assert ask(signed_in, "disconnect").json() == ended
-    assert ask(signed_in, "me").json()["is_linked"] is False
-
-
-# Connect
-
-
-def test_a_code_verifies_the_account(service, signed_in, user, caplog):
-    """The answer says what the site now holds, and whose code it was, masked; the log does not."""
+def test_the_answer_to_a_code_says_what_the_site_now_holds(service, signed_in, caplog):
     caplog.set_level("DEBUG", logger="django_identity")
-    response = hand_in(signed_in, "my code: cnx ab12 cd34")
-    assert response.status_code == 200
-    assert response.json() == {
-        "consent": "granted", "linked_via": "connect", "scopes": SCOPES["connect_scopes"],
-        "connect_person": "Ada O., a***@example.org", "kyc_level": "level_2",
-        "kyc_status": "verified", "kyc_provider": "KYC",
-        "kyc_verified_at": "2026-11-01T10:00:00Z",
-    }  # fmt: skip
-    assert LinkedIdentity.objects.get().user == user
-    assert hand_in(signed_in).json() == response.json()
+    told = hand_in(signed_in).json()
+    assert told["scopes"] == SCOPES["connect_scopes"]
+    assert told["connect_person"] == "Ada O., a***@example.org"
+    assert told["kyc_verified_at"] == "2026-11-01T10:00:00Z"
+    assert hand_in(signed_in).json() == told
     assert service.calls("request") == 1
     assert "identity.connect.redeemed" in caplog.text
-    for part in ("AB12", "ab12", "subject-1", "ada@"):
-        assert part not in caplog.text
+    assert not [part for part in ("AB12", "subject-1", "ada@") if part in caplog.text]
 
 
 @pytest.mark.parametrize(
@@ -359,19 +285,14 @@ def test_a_code_verifies_the_account(service, signed_in, user, caplog):
         (refusal("POA_REQUIRED", "403 No", kyc_required=True, kyc_url="https://k.example/"), 403,
          {"code": "verification_policy_not_met", "recovery": "verify",
           "kyc_url": "https://k.example/"}),
-        (refusal("POA_REQUIRED", "403 No", kyc_url="javascript:1"), 403,
-         {"code": "verification_policy_not_met", "recovery": "verify"}),
         (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), 503,
          {"code": "rate_limited", "recovery": "retry", "retry_after": 7}),
-        (fake_service.html("500 Oops"), 502,
-         {"code": "connect_outcome_unknown", "recovery": "restart"}),
         (fake_service.answer({"success": True, "data": {"request_id": "req_9"}}), 502,
          {"code": "malformed_answer", "recovery": "retry", "request_id": "req_9"}),
     ],
     ids=lambda value: str(value)[:40],
 )  # fmt: skip
 def test_errors_are_for_machines(service, signed_in, caplog, answer, status, expected):
-    """A stable code, what to do next, and the reference that stands in the log."""
     service.answers["request"] = answer
     response = hand_in(signed_in)
     problem = response.json()
@@ -389,20 +310,7 @@ def test_errors_are_for_machines(service, signed_in, caplog, answer, status, exp
     assert CODE not in caplog.text + str(response.content)
 
 
-@pytest.mark.parametrize(
-    ("given", "code"),
-    [("hello", "connect_code_malformed"), ("", "blank"), ("x" * 5000, "max_length")],
-)
-def test_what_is_no_code_is_not_sent(service, signed_in, given, code):
-    """The code is not spent, so the person may try it again."""
-    response = hand_in(signed_in, given)
-    assert is_refused(response, 400, code)
-    assert response.json()["code_spent"] is False
-    assert service.requests == []
-
-
 def test_a_wait_is_told_with_retry_after(service, signed_in):
-    """429 with ``Retry-After``, in JSON and on the page; the code was not sent."""
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
     for number in range(5):
         hand_in(signed_in, f"CNX-AB12-{number:04}")
@@ -418,8 +326,6 @@ def test_a_wait_is_told_with_retry_after(service, signed_in):
     assert service.calls("request") == 5
 
 
-# What the API must not take
-
 # What the reader refuses by itself is in ``test_strict_json.py``.
 BODIES = {
     "200,000 brackets": b"[" * 200_000,
@@ -432,29 +338,17 @@ BODIES = {
 BASIC = {"authorization": "Basic " + base64.b64encode(b"ada:a password").decode()}
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_a_body_out_of_bounds_is_refused(signed_in, body):
-    """A problem as JSON, and nothing happens."""
-    signed_in.raise_request_exception = False
+@pytest.mark.parametrize("body", [*BODIES.values(), None], ids=[*BODIES, "cut off"])
+def test_a_body_that_cannot_be_read_is_refused(signed_in, body):
+    how: Any = {"wsgi.input": CutOff()} if body is None else {}
     for name in ("login", "callback", "connect"):
         address = reverse(f"identity_api:{name}")
-        response = signed_in.post(address, body, content_type=JSON)
+        response = signed_in.generic("POST", address, body or b"{}", JSON, **how)
         assert is_refused(response, 400, "parse_error")
 
 
 FOREIGN_ORIGIN = {"origin": "https://evil.example"}
-
-
 # What a form or a fetch in "no-cors" can send; and JSON, which needs the token as any other body.
-@pytest.mark.parametrize("name", ["login", "callback", "connect"])
-def test_a_body_that_does_not_arrive_is_refused(signed_in, name):
-    """It is no error of the site."""
-    broken: Any = {"wsgi.input": CutOff()}
-    address = reverse(f"identity_api:{name}")
-    response = signed_in.generic("POST", address, "{}", content_type=JSON, **broken)
-    assert is_refused(response, 400, "parse_error")
-
-
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "")
 
 
@@ -493,7 +387,6 @@ def test_a_token_comes_from_no_foreign_form(user):
     ],
 )
 def test_members_are_texts_and_known(signed_in, name, usable):
-    """Each is refused as null, a list or an object, and so is one that the endpoint lacks."""
     for member in usable:
         for value in (None, ["a"], {"a": "a"}):
             answer = ask(signed_in, name, {**usable, member: value})

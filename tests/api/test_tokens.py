@@ -1,23 +1,130 @@
-"""People whom a token names: what a page of the site would not know is refused at once."""
+"""People whom a token names, whom pages would not know; and the gates of Django REST framework."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
+from django.core import signing
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client, override_settings
+from django.urls import include, path
+from django.utils.decorators import method_decorator
+from rest_framework.authentication import (
+    BaseAuthentication,
+    SessionAuthentication,
+    TokenAuthentication,
+)
+from rest_framework.decorators import api_view, authentication_classes
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import IsAdminUser, IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.settings import api_settings
+from rest_framework.test import APIRequestFactory
+from rest_framework.views import APIView
 
+from django_identity.api import views
+from django_identity.api.permissions import HasClaim, HasKycLevel
+from django_identity.gates import (
+    ClaimRequiredMixin,
+    Gate,
+    claim_required,
+    closed_response,
+    closed_to,
+)
 from django_identity.models import AuthorizationRequest, LinkedIdentity
-from tests.api.token_urls import new_token
 from tests.factories import make_claim, make_identity, make_user
+from tests.gates.gated_views import Endpoint, api_answer_of
 from tests.sign_in import come_back, is_signed_in, sign_in, signed_in_as
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.urls("tests.api.token_urls"),
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
+
+
+class ByHeader(BaseAuthentication):
+    """``Authorization: Bearer …``."""
+
+    def authenticate(self, request: Request) -> tuple[User, str] | None:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        return user_of(token) if scheme == "Bearer" else None
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+def user_of(token: str) -> tuple[User, str]:
+    try:
+        return User.objects.get(pk=signing.loads(token)), token
+    except signing.BadSignature:
+        raise AuthenticationFailed from None
+
+
+KNOWS_TOKENS: dict[str, Any] = {
+    "authentication_classes": (ByHeader, SessionAuthentication)
+}
+
+
+class Bar(APIView):
+    authentication_classes = (ByHeader,)
+
+    def get(self, request: Request) -> Any:
+        closed = closed_to(Gate("age_over_18"), request.user)
+        assert closed is not None
+        return closed_response(request, closed, on_closed="problem")
+
+
+adult = claim_required("age_over_18", on_closed="problem")
+
+
+class Who(APIView):
+    authentication_classes: Any = KNOWS_TOKENS["authentication_classes"]
+
+    def get(self, request: Request) -> Response:
+        return Response(str(request.user))
+
+
+class Mixed(ClaimRequiredMixin, Who):
+    required_claims = ("age_over_18",)
+
+
+@method_decorator(adult, name="dispatch")
+class Dispatched(Who):
+    pass
+
+
+@method_decorator(adult, name="get")
+class Handled(Who):
+    pass
+
+
+@api_view(["GET"])
+@authentication_classes(KNOWS_TOKENS["authentication_classes"])
+def who(request: Request) -> Response:
+    return Response(str(request.user))
+
+
+@api_view(["GET"])
+@authentication_classes(KNOWS_TOKENS["authentication_classes"])
+@adult
+def gated_who(request: Request) -> Response:
+    return Response(str(request.user))
+
+
+urlpatterns = [
+    path("around/function/", adult(who)),
+    path("around/class/", adult(Who.as_view())),
+    path("around/mixin/", Mixed.as_view()),
+    path("around/dispatch/", Dispatched.as_view()),
+    path("within/function/", gated_who),
+    path("within/handler/", Handled.as_view()),
+    path("api/login", views.LoginView.as_view(**KNOWS_TOKENS)),
+    path("api/callback", views.CallbackView.as_view(**KNOWS_TOKENS)),
+    path("api/me", views.MeView.as_view(**KNOWS_TOKENS)),
+    path("tokens-alone/me", views.MeView.as_view(authentication_classes=(ByHeader,))),
+    path("tokens-alone/bar", Bar.as_view()),
+    path("", include("tests.urls")),
 ]
+
 
 FRONT_END = "https://app.example.org/back"
 OWN_PAGE = "https://shop.example.org/identity/callback/"
@@ -34,7 +141,7 @@ def grace() -> User:
 
 
 def token_of(user: User) -> dict[str, str]:
-    return {"authorization": f"Bearer {new_token(user)}"}
+    return {"authorization": f"Bearer {signing.dumps(user.pk)}"}
 
 
 def post(client: Client, name: str, body: object = None, **options: Any) -> Any:
@@ -43,42 +150,19 @@ def post(client: Client, name: str, body: object = None, **options: Any) -> Any:
     )
 
 
-def by_header(client: Client, ada: User, grace: User) -> dict[str, str]:
-    return token_of(ada)
-
-
-def by_cookie(client: Client, ada: User, grace: User) -> dict[str, str]:
-    client.cookies["token"] = new_token(ada)
-    return {}
-
-
-def beside_another_session(client: Client, ada: User, grace: User) -> dict[str, str]:
-    client.force_login(grace)
-    return token_of(ada)
-
-
-def beside_an_ended_session(client: Client, ada: User, grace: User) -> dict[str, str]:
-    client.force_login(ada)
-    ada.set_password("a new password ends the session")
-    ada.save()
-    return token_of(ada)
-
-
-ALONE = (by_header, by_cookie, beside_another_session, beside_an_ended_session)
-
-
-@pytest.mark.parametrize("way", ALONE, ids=lambda way: way.__name__)
-@pytest.mark.parametrize("linked", [False, True], ids=["link", "renew"])
+@pytest.mark.parametrize("beside", ["nothing", "another session", "an ended session"])
 @pytest.mark.parametrize(
     "redirect_uri", [None, OWN_PAGE], ids=["by request", "own page"]
 )
 def test_a_token_alone_is_refused_before_anybody_consents(
-    service, client, ada, grace, way, linked, redirect_uri
+    service, client, ada, grace, beside, redirect_uri
 ):
     """Else the person would come back to a page that does not know them."""
-    if linked:
-        make_identity(ada)
-    headers = way(client, ada, grace)
+    if beside != "nothing":
+        client.force_login(grace if beside == "another session" else ada)
+    ada.set_password("a new password ends the session")
+    ada.save()
+    headers = token_of(ada)
     settings = service.settings(REDIRECT_URI=redirect_uri)
     with override_settings(DJANGO_IDENTITY=settings):
         refused = post(client, "login", {"next": "/"}, headers=headers)
@@ -91,7 +175,6 @@ def test_a_token_alone_is_refused_before_anybody_consents(
 
 
 def test_a_token_beside_the_persons_own_session_links(service, client, ada):
-    """The page of the callback knows them by the session."""
     client.force_login(ada)
     begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
     assert begun.status_code == 200
@@ -107,7 +190,6 @@ def state_in(begun: Any) -> str:
 def test_a_page_of_the_front_end_comes_back_with_the_same_token(
     service, client, ada, grace, linked
 ):
-    """Another person's token, or none, links nobody; and no session begins."""
     if linked:
         make_identity(ada, subject="subject-1")
     settings = service.settings(REDIRECT_URI=FRONT_END)
@@ -128,22 +210,9 @@ def test_a_page_of_the_front_end_comes_back_with_the_same_token(
 
 
 def test_nobody_is_asked_for_a_session_to_sign_in(service, client):
-    """A sign-in begins without one; a token that is wrong is refused as any other call's."""
     assert post(client, "login", {"next": "/"}).status_code == 200
     wrong = post(client, "login", {}, headers={"authorization": "Bearer nobody's"})
     assert (wrong.status_code, wrong.json()["code"]) == (401, "authentication_failed")
-
-
-def test_a_site_whose_host_has_no_page_of_ours_leads_to_its_front_end(
-    service, client, ada
-):
-    """On that host nothing of ours can be the page that the service leads back to."""
-    settings = service.settings(REDIRECT_URI=FRONT_END)
-    with override_settings(
-        DJANGO_IDENTITY=settings, ROOT_URLCONF="tests.api.bare_token_urls"
-    ):
-        begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
-    assert begun.status_code == 200
 
 
 @pytest.mark.parametrize("nobody", [AnonymousUser, None])
@@ -181,3 +250,52 @@ def test_a_gate_within_an_endpoint_asks_about_whom_it_serves(client, ada, grace,
     client.force_login(ada)
     refused = client.get(f"/within/{way}/", headers=token_of(grace))
     assert (refused.status_code, refused.json()["code"]) == (403, "claim_missing")
+
+
+# The gates of Django REST framework
+
+
+def permitted(user: Any, *permissions: Any) -> Response:
+    return api_answer_of(Endpoint.as_view(permission_classes=permissions), user)
+
+
+def test_a_closed_permission_says_what_is_missing():
+    user = make_user()
+    make_identity(user)
+    closed = permitted(user, IsAuthenticated, HasClaim("country_resident=NG")).data
+    assert closed["detail"].code == "claim_missing"
+    assert closed["detail"] == closed_to(Gate("country_resident=NG"), user).detail
+    assert closed["missing"] == "country_resident=NG"
+    level = HasKycLevel("level_3")
+    assert permitted(user, level).data["detail"].code == "kyc_level_missing"
+    assert permitted(AnonymousUser(), level).data["detail"].code == "not_signed_in"
+
+
+ADULT, HIGHER = HasClaim("age_over_18"), HasKycLevel("level_3")
+COMBINED = [
+    (ADULT & HIGHER, False), (HIGHER & ADULT, False), (HIGHER | ADULT, True),
+    (IsAdminUser | ADULT, True), (~HasClaim("unique_human"), True), (~ADULT, False),
+    (~(ADULT & HIGHER), True), (HasClaim("age_over_18", "unique_human"), False),
+]  # fmt: skip
+
+
+def test_permissions_combine_as_django_rest_frameworks_own():
+    request: Any = APIRequestFactory().get("/")
+    request.user = make_user()
+    make_claim(make_identity(request.user))
+    for number, (combined, is_open) in enumerate(COMBINED):
+        permission = combined()
+        answers = (
+            permission.has_permission(request, None),
+            permission.has_object_permission(request, None, object()),
+        )
+        assert answers == (is_open, is_open), number
+
+
+@pytest.mark.parametrize("nobody", [None, "django.contrib.auth.models.AnonymousUser"])
+def test_nobody_is_told_no(nobody):
+    """With ``UNAUTHENTICATED_USER = None`` too, where there is no user at all."""
+    asked = {"permission_classes": [HasKycLevel("level_1")]}
+    view = Endpoint.as_view(authentication_classes=[TokenAuthentication], **asked)
+    with override_settings(REST_FRAMEWORK={"UNAUTHENTICATED_USER": nobody}):
+        assert view(APIRequestFactory().get("/")).status_code == 401

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.demo import demo, running_demo  # noqa: F401
 from tests.example_project.site import BARE, Site, running_site
 from tests.fake_service import serving
 

@@ -152,6 +152,7 @@ EXAMPLE_PAGES = (
     Exhibit("error-denied", coming_back(error="access_denied")),
     Exhibit("error-account-exists", coming_back(code="a-code")),
     Exhibit("home", at("/")),
+    Exhibit("confirm", at("/leave/"), "proven"),
     Exhibit("home-signed-in", at("/"), "proven"),
     Exhibit("home-abroad", at("/"), "abroad", looks=EXTREMES),
     Exhibit("circles", at("/adults/"), "proven"),

@@ -89,6 +89,22 @@ def latin_words(page: Page) -> set[str]:
     }
 
 
+INK = "getComputedStyle(document.querySelector('main h1, main h2')).color"
+
+
+def looks_well_on_paper(page: Page, pressed: str) -> None:
+    """A printer leaves the ground away: pale text would stand on white. Nobody presses paper."""
+    inks = {}
+    for media, scheme in (("screen", "light"), ("screen", "dark"), ("print", "dark")):
+        page.emulate_media(media=media, color_scheme=scheme)
+        inks[media, scheme] = page.evaluate(INK)
+    by_day, by_night, printed = inks.values()
+    for each in page.locator(pressed).all():
+        assert not each.is_visible()
+    page.emulate_media(media="screen", color_scheme="light")
+    assert printed == by_day != by_night
+
+
 def looks_well(
     page: Page, name: str, looks: Iterable[Look], *, ours: bool = True
 ) -> None:

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from example_project.demo.members import SUPERUSER
 from example_project.demo.processes import HOST, free_port
 from example_project.demo.site import HISTORY, OPERATORS
+from tests.example_project.site import BARE, EXAMPLE, Site, running_site
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SERVICE = "Sandbox Identity"
@@ -133,20 +134,11 @@ PICTURES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a site answers, and the session keys of its people."""
-
-    address: str
-    sessions: dict[str, str]
-
-
 @contextmanager
-def at(name: str) -> Iterator[Place]:
+def at(name: str) -> Iterator[Site]:
     """The example project, the bare pages, the operators' site, or the demo with its sandbox."""
     # They read Django's settings, which ``main`` has set up.
     from example_project.circle.management.commands.demo import started  # noqa: PLC0415
-    from tests.example_project.site import BARE, EXAMPLE, running_site  # noqa: PLC0415
     from tests.fake_service import serving  # noqa: PLC0415
 
     with TemporaryDirectory() as temporary, ExitStack() as stack:
@@ -157,7 +149,7 @@ def at(name: str) -> Iterator[Place]:
             stack.enter_context(
                 started(port, SANDBOX_PORT, database, folder, wanted=wanted)
             )
-            yield Place(f"http://{HOST}:{port}", {})
+            yield Site(f"http://{HOST}:{port}", {})
             return
         service = stack.enter_context(serving())
         running = running_site(
@@ -168,10 +160,10 @@ def at(name: str) -> Iterator[Place]:
             IDENTITY_LATER_SCOPES="documents:read",
         )
         site = stack.enter_context(running)
-        yield Place(site.address, site.sessions)
+        yield Site(site.address, site.sessions)
 
 
-def draw(picture: Picture, browser: Browser, place: Place) -> None:
+def draw(picture: Picture, browser: Browser, place: Site) -> None:
     context = browser.new_context(
         base_url=place.address,
         viewport={"width": picture.width, "height": 800},

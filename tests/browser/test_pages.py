@@ -1,4 +1,7 @@
-"""Every page of ours: at every width, from right to left, without a mouse, and after an error."""
+"""Every page of ours: at every width, from right to left, without a mouse, and after a no."""
+
+from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from playwright.sync_api import Page
@@ -7,7 +10,9 @@ from tests.browser.gallery import (
     BARE_PAGES,
     EVERY_LOOK,
     EXAMPLE_PAGES,
+    EXTREMES,
     LOGIN,
+    Exhibit,
     at,
     coming_back,
     handing_in,
@@ -18,10 +23,13 @@ from tests.browser.page_looks import (
     Look,
     latin_words,
     looks_well,
+    looks_well_on_paper,
     overflow,
     shoot,
     violations,
 )
+from tests.example_project.site import PATIENT, Site, running_site
+from tests.fake_service import FakeService, html, refusal, serving
 
 SEEN_IN_FULL = [exhibit for exhibit in EXAMPLE_PAGES if exhibit.looks == EVERY_LOOK]
 RINGED = """() => {
@@ -34,7 +42,6 @@ NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", 
          "español", "CNX-XXXX-XXXX", "default", "Kofi",
          "kofis-subject"}  # fmt: skip
 # 1280 by 1024 at 400 % (WCAG 1.4.10): as wide as a phone, and less high.
-HEADING_COLOUR = "getComputedStyle(document.querySelector('h1')).color"
 ZOOM = {"width": 320, "height": 256}
 #: What has the name of the site or of the service in it: the header, titles, buttons.
 RENAME = """name => {
@@ -118,23 +125,9 @@ def test_the_account_page_works_with_the_keyboard_alone(visit, example_site):
 
 @pytest.mark.parametrize("path", ["/identity/account/", f"{LOGIN}age_over_18"])
 def test_paper_gets_dark_text_in_the_dark_scheme_too(visit, example_site, path):
-    """A printer leaves the ground away: pale text would stand on white. Nobody presses paper."""
     page = visit(example_site, "child")
     page.goto(path)
-    page.emulate_media(media="screen", color_scheme="light")
-    by_day = page.evaluate(HEADING_COLOUR)
-    page.emulate_media(media="screen", color_scheme="dark")
-    by_night = page.evaluate(HEADING_COLOUR)
-    page.emulate_media(media="print", color_scheme="dark")
-    printed = page.evaluate(HEADING_COLOUR)
-    for pressed in page.locator("button, nav, .identity-button").all():
-        assert not pressed.is_visible()
-    for about_buttons in page.get_by_text("Sign out everywhere").all():
-        assert not about_buttons.is_visible()
-    assert page.get_by_text("Ajo Circle").first.is_visible()
-    page.emulate_media(media="screen", color_scheme="light")
-    assert by_night != by_day
-    assert printed == by_day
+    looks_well_on_paper(page, "button, nav, .identity-button")
 
 
 def test_nothing_needs_java_script(visit, example_site):
@@ -230,3 +223,69 @@ def test_a_field_tells_its_error(visit, example_site):
         assert page.locator(f"#{name}").inner_text()
     page.locator("[role=alert] a").first.click()
     assert page.evaluate("document.activeElement.name") == "connect_code"
+
+
+KYC_URL = "https://identity.example/verify?for=ajo-circle"
+fresh = count(1)
+
+
+#: The page, the answer before it, who reads it, the code and the way on. The words of the other
+#: errors are a test's of ``tests/views``: their page is one.
+NOT_MET = refusal("POA_REQUIRED", "403 No", kyc_required=True, kyc_url=KYC_URL)
+NOES = [
+    ("connect", {"request": NOT_MET}, "unlinked", "verification_policy_not_met", "address"),
+    ("connect", {"request": html("500 Oops")}, "unlinked", "connect_outcome_unknown", "account"),
+    ("sign-in", {"token": html("503 No")}, "", "service_unavailable", "Try again"),
+]  # fmt: skip
+Answering = tuple[FakeService, Site]
+
+
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
+    """The service, which says what it is told to say, and its site."""
+    folder = tmp_path_factory.mktemp("answering")
+    with (
+        serving(profile={"email": "new@example.org"}) as service,
+        running_site(folder, service.settings(TIMEOUT=3), settings=PATIENT) as site,
+    ):
+        yield service, site
+
+
+@pytest.mark.parametrize(("to", "answers", "person", "code", "way_on"), NOES)
+def test_an_answer_that_is_no(visit, answering, to, answers, person, code, way_on):
+    """Each has a page with the way on and the reference; after a code with its field too."""
+    service, site = answering
+    service.answers, service.subject = answers, "nobody-here-yet"
+    way = handing_in(a_code()) if to == "connect" else coming_back(code="c")
+    page = look_at(
+        visit, site, Exhibit(f"{to}-{code}", way, person, EXTREMES), "answers"
+    )
+    assert way_on in page.locator("main").inner_text()
+    assert page.locator("main code").all_inner_texts()[-1] == code
+
+
+def test_a_code_that_verifies(visit, answering):
+    """From the field to the account page, which says what a code brought and what it did not."""
+    service, site = answering
+    service.answers, service.subject = {}, "verified-by-code"
+    exhibit = Exhibit("connect-verified", verified, "newcomer", EXTREMES)
+    page = look_at(visit, site, exhibit, "answers")
+    assert page.get_by_text("You were verified with a code").is_visible()
+    assert page.get_by_role("link", name="Enter a new code").is_visible()
+    button = "{} with your identity service".format
+    assert page.get_by_role("button", name=button("Check again")).count() == 0
+    page.get_by_role("button", name=button("Continue")).click()
+    assert "/oauth2/auth?" in page.url
+
+
+def a_code() -> str:
+    """One that was never handed in."""
+    return f"CNX-ANSW-{next(fresh):04d}"
+
+
+def verified(page: Page) -> None:
+    page.goto("/identity/connect/")
+    page.fill("[name=connect_code]", a_code())
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Yes, this is me").click()
+    page.wait_for_url("**/identity/account/")

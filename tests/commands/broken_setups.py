@@ -1,20 +1,15 @@
-"""The ways in which a set-up can be wrong: each function breaks a ``Site`` that is all right.
-
-``test_identity_doctor.py`` has a table of what the doctor finds for each.
-"""
+"""The ways in which a set-up can be wrong, and what the doctor finds: the table ``SETUPS``."""
 
 import json
 import socket
-import ssl
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
-import trustme
 from celery import Celery
 from django.db import InterfaceError, OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
@@ -22,6 +17,8 @@ from django.utils import timezone
 from django.utils.http import http_date
 
 from django_identity import background
+from django_identity.exceptions import ServiceUnavailable
+from django_identity.instruments.signs import Severity
 from django_identity.models import (
     AuthorizationRequest,
     ErasureReceipt,
@@ -30,20 +27,15 @@ from django_identity.models import (
     UpkeepRun,
 )
 from django_identity.models.choices import NEVER
+from django_identity.service import ServiceClient
 from tests.credentials.issuer import jwk
 from tests.databases import read_only
-from tests.deliveries import SECRET
 from tests.factories import make_event, make_grant, make_identity, make_user
 from tests.fake_service import Answer, FakeService, answer, html, http, refusal, silent
-from tests.service.environment import environment
-from tests.service.servers import ForwardProxy
 
 NOW = timezone.now()
 LATE = NOW - timedelta(hours=1)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
-NOTHING_LEFT = {"hits": {}, "unsure": {}, "unread": {}}
-LEFT = {**NOTHING_LEFT, "hits": {"shop.Order.address": 1}}
-UNREAD = {**NOTHING_LEFT, "unread": {"shop.Scan.text": "1 too long"}}
 
 
 @dataclass(frozen=True)
@@ -54,8 +46,7 @@ class Site:
 
     def configure(self, **changes: Any) -> None:
         """The application's settings, with these changes."""
-        given = {"WEBHOOK_SECRETS": [SECRET], **changes}
-        self.settings.DJANGO_IDENTITY = self.service.settings(**given)
+        self.settings.DJANGO_IDENTITY = self.service.settings(**changes)
 
     def use_broker(self, url: str, **conf: object) -> None:
         self.stack.enter_context(patch.object(background, "SECONDS", 0.3))
@@ -68,30 +59,20 @@ class Site:
         with socket.create_server(("127.0.0.1", 0)) as server:
             return int(server.getsockname()[1])
 
-    def silent_port(self) -> int:
-        """The port of a server that accepts connections and says nothing."""
-        server = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        return int(server.getsockname()[1])
-
-    def port(self, greet: Callable[[socket.socket], object]) -> int:
-        """The port of a server that greets whoever connects, and hangs up."""
+    def port(self, greeting: bytes = b"") -> int:
+        """The port of a server that greets who connects first, or says nothing."""
         server = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
 
         def serve() -> None:
-            with suppress(OSError):
-                while True:
-                    connection, _ = server.accept()
-                    with connection:
-                        greet(connection)
+            with server.accept()[0] as connection:
+                connection.sendall(greeting)
 
-        threading.Thread(target=serve, daemon=True).start()
+        if greeting:
+            threading.Thread(target=serve, daemon=True).start()
         return int(server.getsockname()[1])
 
 
 BreakIt = Callable[[Site], None]
-
-
-# The service
 
 
 def answering(endpoint: str, given: Answer) -> BreakIt:
@@ -106,22 +87,6 @@ def oauth_error(code: str, status: str) -> bytes:
 
 
 wrong_secret = answering("token", oauth_error("invalid_client", "401 No"))
-wrong_secret_in_the_envelope = answering("token", refusal("INVALID_CLIENT", "401 No"))
-wrong_client_id = answering("token", oauth_error("unauthorized_client", "400 No"))
-wrong_environment = answering("token", refusal("ENVIRONMENT_MISMATCH", "403 Forbidden"))
-wrong_auth_path = answering("token", html("404 Not Found"))
-framework_at_auth_path = answering("token", oauth_error("Not Found", "404 Not Found"))
-forbidden_base_path = answering("profile", refusal("FORBIDDEN", "403 Forbidden"))
-wrong_base_path = answering("profile", html("404 Not Found"))
-busy_auth = answering(
-    "token", http(b"", status="429 Slow", headers="Retry-After: 9\r\n")
-)
-auth_that_is_down = answering("token", html("503 Service Unavailable"))
-api_that_is_down = answering("profile", answer({"error": "oops"}, status="500 Oops"))
-busy_key_set = answering("jwks", http(b"", status="429 Slow"))
-key_set_that_is_down = answering("jwks", html("502 Bad Gateway"))
-malformed_key_set = answering("jwks", answer([]))
-keys_of_no_use = answering("jwks", {"keys": [jwk("a", use="enc")]})
 
 
 def unknown_host(site: Site) -> None:
@@ -140,30 +105,21 @@ def refused_connection(site: Site) -> None:
     site.configure(API_ORIGIN=f"http://127.0.0.1:{site.closed_port()}")
 
 
-def untrusted_certificate(site: Site) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+def unreachable(name: str) -> BreakIt:
+    """The key set cannot be fetched, for an error of this name (``tests/service/test_http.py``)."""
+    error = ServiceUnavailable()
+    error.network_error = name
 
-    def greet(connection: socket.socket) -> None:
-        with suppress(ssl.SSLError):
-            context.wrap_socket(connection, server_side=True)
+    def break_it(site: Site) -> None:
+        failing = patch.object(ServiceClient, "key_set", side_effect=error)
+        site.stack.enter_context(failing)
 
-    site.configure(API_ORIGIN=f"https://127.0.0.1:{site.port(greet)}")
+    return break_it
 
 
 def no_tls(site: Site) -> None:
-    port = site.port(
-        lambda connection: connection.sendall(b"HTTP/1.1 400 Bad Request\r\n")
-    )
+    port = site.port(b"HTTP/1.1 400 Bad Request\r\n")
     site.configure(API_ORIGIN=f"https://127.0.0.1:{port}")
-
-
-def refusing_proxy(site: Site) -> None:
-    proxy = ForwardProxy(credentials="user:right")
-    site.stack.callback(proxy.close)
-    address = proxy.address.replace("user:right", "user:wrong")
-    site.configure(API_ORIGIN="https://service.example")
-    site.stack.enter_context(environment(HTTPS_PROXY=address))
 
 
 def silent_service(site: Site) -> None:
@@ -175,9 +131,6 @@ def services_clock(site: Site) -> None:
     date = http_date(timezone.now().timestamp() + 95)
     body = json.dumps({"keys": [jwk()]}).encode()
     site.service.answers["jwks"] = http(body, headers=f"Date: {date}\r\n")
-
-
-# Settings, database, broker, cache
 
 
 def configured(**changes: Any) -> BreakIt:
@@ -198,9 +151,6 @@ def unapplying(number: int | None) -> BreakIt:
         site.stack.callback(MigrationRecorder.Migration.objects.bulk_create, forgotten)
 
     return break_it
-
-
-never_migrated, migration_pending = unapplying(None), unapplying(1)
 
 
 def read_only_database(site: Site) -> None:
@@ -224,8 +174,6 @@ def renaming(table: str, kind: str, name: str) -> BreakIt:
 
 
 CLAIMS = "django_identity_storedclaim"
-missing_table = renaming(CLAIMS, "table", CLAIMS)
-missing_column = renaming(CLAIMS, "column", "proof_hash")
 
 
 def failing_statements(work: Callable[..., Any]) -> BreakIt:
@@ -247,55 +195,34 @@ def _miss(execute: Any, *_statement: Any) -> Any:
 
 def full_disk(code: object) -> BreakIt:
     """Each write fails as the database says it: by a code of its driver."""
+    cause, number = Exception(), "could not extend file"
+    if isinstance(code, int):
+        number = code
+    else:
+        named = "sqlstate" if str(code).isdigit() else "sqlite_errorname"
+        setattr(cause, named, code)
 
     def fail(execute: Any, sql: str, *statement: Any) -> Any:
-        if not sql.startswith("UPDATE"):
-            return execute(sql, *statement)
-        cause = Exception()
-        number = code if isinstance(code, int) else "could not extend file"
-        named = "sqlstate" if str(code).isdigit() else "sqlite_errorname"
-        if not isinstance(code, int):
-            setattr(cause, named, code)
-        raise OperationalError(number) from cause
+        if sql.startswith("UPDATE"):
+            raise OperationalError(number) from cause
+        return execute(sql, *statement)
 
     return failing_statements(fail)
 
 
-full_disk_of_postgresql = full_disk("53100")
-full_disk_of_sqlite = full_disk("SQLITE_FULL")
-full_disk_of_mysql = full_disk(1021)
-full_table_of_mysql = full_disk(1114)
 cut_connection, closed_connection, no_tables = map(
     failing_statements, (_cut, _close, _miss)
 )
 
 
-def broker(address: Callable[[Site], str]) -> BreakIt:
-    return lambda site: site.use_broker(address(site))
-
-
-dead_broker = broker(lambda site: f"redis://127.0.0.1:{site.closed_port()}/0")
-silent_broker = broker(lambda site: f"redis://127.0.0.1:{site.silent_port()}/0")
-broker_without_its_client = broker(lambda _site: "mongodb://127.0.0.1")
-no_broker = broker(lambda _site: "")
-
-
-def eager_tasks(site: Site) -> None:
-    site.use_broker("", task_always_eager=True)
-
-
 def dead_cache(site: Site) -> None:
-    backend = "django.core.cache.backends.redis.RedisCache"
     address = f"redis://127.0.0.1:{site.closed_port()}"
-    site.settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": address}}
+    cached("redis.RedisCache", LOCATION=address)(site)
 
 
-def forgetful_cache(site: Site) -> None:
-    backend = "django.core.cache.backends.dummy.DummyCache"
-    site.settings.CACHES = {"default": {"BACKEND": backend}}
-
-
-# What is stored
+def cached(backend: str, **more: str) -> BreakIt:
+    given = {"BACKEND": f"django.core.cache.backends.{backend}", **more}
+    return lambda site: setattr(site.settings, "CACHES", {"default": given})
 
 
 def all_of(*ways: BreakIt) -> BreakIt:
@@ -352,102 +279,162 @@ def sign_in_that(outcome: str) -> BreakIt:
     return break_it
 
 
-def receipts(*several: tuple[Any, int]) -> BreakIt:
-    """What an audit found, and how many days ago."""
-
-    def break_it(_site: Site) -> None:
-        for audit, days in several:
-            at = NOW - timedelta(days=days)
-            ErasureReceipt.objects.create(requested_at=at, erased_at=at, audit=audit)
-
-    return break_it
-
-
-unread_sign_ins = identities(
-    {"last_error": "credential_rejected", "refetch_due_at": NOW}
-)
-changed_environment = identities({"environment": "live"})
-failing_sign_ins = sign_in_that("credential_rejected")
-redirected_sign_ins = sign_in_that("unexpected_redirect")
-
-# Upkeep
-
-overdue_rows = identities({"refetch_due_at": LATE})
-overdue_handlers = events({"next_attempt_at": LATE})
-upkeep_never_ran = upkeep(begun_at=NEVER)
-upkeep_needed_and_never_ran = all_of(
-    upkeep_never_ran, identities({"refetch_due_at": LATE + DAY})
-)
-upkeep_before_the_clock_was_set_back = all_of(
-    upkeep(begun_at=NOW + 9 * DAY), identities({"refetch_due_at": NOW + DAY})
-)
-upkeep_stopped = all_of(upkeep(begun_at=LATE), overdue_rows)
-upkeep_stopped_for_handlers = all_of(upkeep(begun_at=LATE), overdue_handlers)
-paused_upkeep = upkeep(paused_until=NOW + DAY)
-overdue_in_a_pause = all_of(overdue_rows, paused_upkeep)
-overdue_beside_a_run = all_of(overdue_rows, upkeep(begun_at=NOW))
-
-# Keys and grants
-
-TOKENS = {"grant": {}}
-missing_key = all_of(
-    # Grants that were stored under a key which the settings do not have.
-    configured(ENCRYPTION_KEYS=["a key that is missing"]),
-    identities(*({**TOKENS, "refetch_due_at": NOW + n * HOUR} for n in range(22))),
-    configured(),
-)
-two_grants = identities(TOKENS, TOKENS, refetch_due_at=NOW + DAY, scopes=[])
-
-
-def damaged_grant(site: Site) -> None:
-    """No key opens one of two."""
-    two_grants(site)
-    one = TokenGrant.objects.filter(identity__subject="subject-0")
-    one.update(access_token="", refresh_token="x")
-
-
-rows_without_key = identities(
-    {"refetch_failures": 1, "last_error": "sealed_value_unreadable"}
-)
-#: The service takes the refresh tokens of nobody any more.
-restored_backup = identities(
-    *[{"grant": {"needs_reauthorization": True, "access_expires_at": NOW}}] * 12
-)
-
-# The webhook and its events
-
-#: One can be replayed; the other's content is deleted.
-failed_events = events(
-    {}, {"event_id": "", "payload": None}, outcome=EventOutcome.FAILED
-)
-#: A revocation that fails to be applied: it is tried again tomorrow.
-stored_events = events({
-    "event_type": "consent.revoked", "outcome": "", "received_at": LATE, "attempts": 7,
-    "error": "OperationalError", "next_attempt_at": NOW + DAY,
-})  # fmt: skip
-#: Two lately; one is from before the setting was mended.
-nameless_events = events(
-    *({"received_at": NOW - hours * HOUR} for hours in (0, 1, 25)),
-    event_type="consent.revoked", event_id="", subject="", subject_digest="",
-    outcome=EventOutcome.IGNORED,
-)  # fmt: skip
-
-# Re-fetches and erasures
-
-failing_rows = identities(
-    {"refetch_failures": 1, "last_error": "credential_rejected"},
-    {"refetch_failures": 2, "last_error": "service_timeout"},
-    {"refetch_failures": 5, "last_error": "service_timeout"},
-)
-
-
 def erasures_left_undone(site: Site) -> None:
     ErasureReceipt.objects.create(requested_at=LATE)
 
 
-#: One lately; two left nothing that is known, and one is over a month old.
-erasures_that_left_something = receipts(
-    (LEFT, 1), (NOTHING_LEFT, 1), (None, 1), (LEFT, 40)
-)
-#: One lately, and one over a month ago.
-audits_that_could_not_read = receipts((UNREAD, 1), (NOTHING_LEFT, 1), (UNREAD, 40))
+def damaged_grant(site: Site) -> None:
+    """No key opens one of two."""
+    identities(TOKENS, TOKENS, refetch_due_at=NOW + DAY, scopes=[])(site)
+    one = TokenGrant.objects.filter(identity__subject="subject-0")
+    one.update(access_token="", refresh_token="x")
+
+
+TOKENS = {"grant": {}}
+overdue_rows = identities({"refetch_due_at": LATE})
+overdue_handlers = events({"next_attempt_at": LATE})
+paused_upkeep = upkeep(paused_until=NOW + DAY)
+
+PROBLEM, WARNING = Severity.PROBLEM, Severity.WARNING
+STOPPED = ("upkeep", PROBLEM, "upkeep ran at", "beat")
+PAUSED = ("upkeep", WARNING, "re-fetches pause until", "--pause 0")
+#: What is broken | each sign of it: the check, its level, the cause and the remedy.
+SETUPS: dict[str, tuple[Any, ...]] = {
+    "wrong secret": (wrong_secret, ("client", PROBLEM, "invalid_client", "CLIENT_SECRET")),
+    "wrong client id": (answering("token", oauth_error("unauthorized_client", "400 No")),
+        ("client", PROBLEM, "unauthorized_client", "CLIENT_ID")),
+    "wrong environment": (answering("token", refusal("ENVIRONMENT_MISMATCH", "403 No")),
+        ("client", PROBLEM, "ENVIRONMENT_MISMATCH", "ENVIRONMENT")),
+    "wrong path in AUTH_URL": (answering("token", html("404 Not Found")),
+        ("address", PROBLEM, "AUTH_URL is not usable", "path")),
+    "a framework at AUTH_URL": (answering("token", oauth_error("Not Found", "404 Not Found")),
+        ("address", PROBLEM, "AUTH_URL is not usable", "path")),
+    "forbidden BASE_URL": (answering("profile", refusal("FORBIDDEN", "403 Forbidden")),
+        ("address", PROBLEM, "BASE_URL is not usable", "BASE_URL")),
+    "wrong path in BASE_URL": (answering("profile", html("404 Not Found")),
+        ("address", PROBLEM, "BASE_URL is not usable", "path")),
+    "busy AUTH_URL": (answering("token", http(b"", status="429 Slow")),
+        ("address", WARNING, "AUTH_URL asks for fewer calls", "Wait")),
+    "AUTH_URL that is down": (answering("token", html("503 Service Unavailable")),
+        ("address", PROBLEM, "AUTH_URL is not usable: it answers HTTP 503", "down")),
+    "BASE_URL that is down": (answering("profile", answer({"error": "oops"}, status="500 Oops")),
+        ("address", PROBLEM, "BASE_URL is not usable: it answers HTTP 500", "down")),
+    "busy key set": (answering("jwks", http(b"", status="429 Slow")),
+        ("key_set", WARNING, "asks for fewer calls", "REFETCHES_PER_MINUTE")),
+    "key set that is down": (answering("jwks", html("502 Bad Gateway")),
+        ("key_set", PROBLEM, "it answers HTTP 502", "down or overloaded")),
+    "malformed key set": (answering("jwks", answer([])),
+        ("key_set", PROBLEM, "malformed_answer", "API_ORIGIN")),
+    "keys of no use": (answering("jwks", {"keys": [jwk("a", use="enc")]}),
+        ("key_set", PROBLEM, "every credential is rejected", "Tell the service")),
+    "unknown host": (unknown_host, ("key_set", PROBLEM, "host name is unknown", "resolver")),
+    "refused connection": (refused_connection,
+        ("key_set", PROBLEM, "nothing listens there", "port")),
+    "untrusted certificate": (unreachable("SSLCertVerificationError"),
+        ("key_set", PROBLEM, "is not trusted", "SSL_CERT_FILE")),
+    "no TLS": (no_tls, ("key_set", PROBLEM, "speaks no TLS", "scheme")),
+    "refusing proxy": (unreachable("ProxyError"),
+        ("key_set", PROBLEM, "the proxy refuses", "PROXY")),
+    "silent service": (silent_service, ("key_set", PROBLEM, "no answer in time", "firewall")),
+    "the service's clock": (services_clock, ("clock", WARNING, "the service differs by +9", "NTP")),
+    "unusable settings": (unusable_settings,
+        ("settings", PROBLEM, "ENVIRONMENT is invalid", "live")),
+    "no webhook secret": (no_webhook_secret,
+        ("settings", WARNING, "no WEBHOOK_SECRETS", "Register")),
+    "never migrated": (unapplying(None),
+        ("migrations", PROBLEM, "the first is 0001_initial", "migrate")),
+    "migration pending": (unapplying(1), ("migrations", PROBLEM, "1 migration(s)", "migrate")),
+    "read-only database": (read_only_database,
+        ("database", PROBLEM, "takes no writes", "read-only")),
+    "full disk of PostgreSQL": (full_disk("53100"),
+        ("database", PROBLEM, "no writes (OperationalError 53100)", "room")),
+    "full disk of SQLite": (full_disk("SQLITE_FULL"),
+        ("database", PROBLEM, "SQLITE_FULL", "disk is full")),
+    "full disk of MySQL": (full_disk(1021), ("database", PROBLEM, "1021", "disk is full")),
+    "full table of MySQL": (full_disk(1114), ("database", PROBLEM, "1114", "disk is full")),
+    "cut connection": (cut_connection, ("database", PROBLEM, "OperationalError", "DATABASES")),
+    "closed connection": (closed_connection, ("database", PROBLEM, "InterfaceError", "DATABASES")),
+    "no tables": (no_tables, ("database", PROBLEM, "does not answer", "migrate")),
+    "missing table": (renaming(CLAIMS, "table", CLAIMS), ("database", PROBLEM, CLAIMS, "backup")),
+    "missing column": (renaming(CLAIMS, "column", "proof_hash"),
+        ("database", PROBLEM, f"lack columns: {CLAIMS}", "backup")),
+    "dead broker": (lambda site: site.use_broker(f"redis://127.0.0.1:{site.closed_port()}/0"),
+        ("broker", PROBLEM, "does not answer", "CELERY_BROKER_URL")),
+    "silent broker": (lambda site: site.use_broker(f"redis://127.0.0.1:{site.port()}/0"),
+        ("broker", PROBLEM, "does not answer", "CELERY_BROKER_URL")),
+    "broker without its client": (lambda site: site.use_broker("mongodb://127.0.0.1"),
+        ("broker", PROBLEM, "missing: No module named", "Install")),
+    "no broker": (lambda site: site.use_broker(""),
+        ("broker", WARNING, "identity_upkeep every minute", "")),
+    "eager tasks": (lambda site: site.use_broker("", task_always_eager=True),
+        ("broker", WARNING, "tasks run inside requests", "Start a worker")),
+    "dead cache": (dead_cache, ("cache", PROBLEM, "does not answer", "CACHES")),
+    "forgetful cache": (cached("dummy.DummyCache"),
+        ("cache", WARNING, "it keeps nothing", "CACHES")),
+    "upkeep that never ran": (upkeep(begun_at=NEVER),
+        ("upkeep", WARNING, "has not run yet", "identity_upkeep")),
+    "upkeep that is needed and never ran": (
+        all_of(upkeep(begun_at=NEVER), identities({"refetch_due_at": NOW + DAY})),
+        ("upkeep", PROBLEM, "has not run yet", "autodiscover_tasks")),
+    "upkeep before the clock was set back": (
+        all_of(upkeep(begun_at=NOW + 9 * DAY), identities({"refetch_due_at": NOW + DAY})), STOPPED),
+    "upkeep that stopped": (all_of(upkeep(begun_at=LATE), overdue_rows),
+        STOPPED, ("due_rows", PROBLEM, "due for over 15 minutes: 1", "upkeep")),
+    "upkeep that stopped for handlers": (all_of(upkeep(begun_at=LATE), overdue_handlers),
+        ("upkeep", WARNING, "upkeep ran at", ""),
+        ("handlers", PROBLEM, "15 minutes: 1", "upkeep")),
+    "paused upkeep": (paused_upkeep, PAUSED),
+    "overdue in a pause": (all_of(overdue_rows, paused_upkeep),
+        PAUSED, ("due_rows", PROBLEM, "over 15 minutes: 1", "REFETCHES_PER_MINUTE")),
+    "overdue beside a run": (all_of(overdue_rows, upkeep(begun_at=NOW)),
+        ("due_rows", PROBLEM, "due for over 15 minutes: 1", "workers")),
+    "overdue handlers": (overdue_handlers,
+        ("handlers", PROBLEM, "15 minutes: 1", "handler_failed")),
+    # One can be replayed; the other's content is deleted.
+    "failed events": (events({}, {"event_id": "", "payload": None}, outcome=EventOutcome.FAILED),
+        ("events", PROBLEM, "failed for good: 1", "identity_replay")),
+    # A revocation that fails to be applied: it is tried again tomorrow.
+    "stored events": (
+        events({"event_type": "consent.revoked", "outcome": "", "received_at": LATE, "attempts": 7,
+                "error": "OperationalError", "next_attempt_at": NOW + DAY}),
+        ("unapplied", PROBLEM, "is still open: 1", "event.failed")),
+    # Two lately; one is from before the setting was mended.
+    "nameless events": (
+        events(*({"received_at": NOW - hours * HOUR} for hours in (0, 1, 25)),
+               event_type="consent.revoked", event_id="", subject="", subject_digest="",
+               outcome=EventOutcome.IGNORED),
+        ("nameless", PROBLEM, "named nobody: 2", "EVENT_SUBJECT_PATHS")),
+    # Grants that were stored under a key which the settings do not have.
+    "missing key": (
+        all_of(configured(ENCRYPTION_KEYS=["a key that is missing"]),
+               identities(*({**TOKENS, "refetch_due_at": NOW + n * HOUR} for n in range(22))),
+               configured()),
+        ("keys", PROBLEM, "no key opens 20 of the newest 20", "former key")),
+    "damaged grant": (damaged_grant,
+        ("keys", PROBLEM, "no key opens 1 of the newest 2", "former key")),
+    "rows without a key": (
+        identities({"refetch_failures": 1, "last_error": "sealed_value_unreadable"}),
+        ("failing", WARNING, "1, sealed_value_unreadable", "former key")),
+    # The service takes the refresh tokens of nobody any more.
+    "restored backup": (
+        identities(*[{"grant": {"needs_reauthorization": True, "access_expires_at": NOW}}] * 12),
+        ("grants", WARNING, "lost within a day: 12", "identity_refetch --pause"),
+        ("grants", WARNING, "lost within a day: 12", "two sites with one client")),
+    "failing rows": (
+        identities({"refetch_failures": 1, "last_error": "credential_rejected"},
+                   {"refetch_failures": 2, "last_error": "service_timeout"},
+                   {"refetch_failures": 5, "last_error": "service_timeout"}),
+        ("failing", WARNING, "1, credential_rejected", "API_ORIGIN"),
+        ("refetches", PROBLEM, "5 times in a row or more: 1, service_", "")),
+    "sign-ins that could not be read": (
+        identities({"last_error": "credential_rejected", "refetch_due_at": NOW}),
+        ("unread", WARNING, "proven: 1, credential_rejected", "API_ORIGIN")),
+    "erasures left undone": (erasures_left_undone,
+        ("erasures", PROBLEM, "not done: 1", "receipt")),
+    "changed environment": (identities({"environment": "live"}),
+        ("environment", PROBLEM, "no event reaches: 1", "ENVIRONMENT")),
+    "failing sign-ins": (sign_in_that("credential_rejected"),
+        ("sign_ins", PROBLEM, "lately: 1, credential_rejected", "API_ORIGIN")),
+    "redirected sign-ins": (sign_in_that("unexpected_redirect"),
+        ("sign_ins", PROBLEM, "lately: 1, unexpected_redirect", "BASE_URL")),
+}  # fmt: skip

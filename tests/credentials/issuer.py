@@ -81,15 +81,10 @@ def header(**changes: Any) -> dict[str, Any]:
 
 def payload(**changes: Any) -> dict[str, Any]:
     members = {
-        "iss": ISSUER,
-        "aud": AUDIENCE,
-        "sub": SUBJECT,
-        "environment": "test",
-        "iat": EPOCH_NOW - 60,
-        "exp": EPOCH_NOW + 86_400,
-        "_sd_alg": "sha-256",
+        "iss": ISSUER, "aud": AUDIENCE, "sub": SUBJECT, "environment": "test",
+        "iat": EPOCH_NOW - 60, "exp": EPOCH_NOW + 86_400, "_sd_alg": "sha-256",
         "_sd": [digest(disclosure) for disclosure in DISCLOSURES],
-    }
+    }  # fmt: skip
     return without_absent(members | changes)
 
 
@@ -124,7 +119,6 @@ def credential(*, disclosures: list[str] = DISCLOSURES, **changes: Any) -> str:
 
 
 def listing(*disclosures: str, **changes: Any) -> str:
-    """A credential that lists and sends these disclosures."""
     listed = [digest(disclosure) for disclosure in disclosures]
     return credential(disclosures=list(disclosures), _sd=listed, **changes)
 
@@ -135,26 +129,19 @@ def jwk(
     point = key.public_key().public_numbers()
     octets = (key.curve.key_size + 7) // 8
     x, y = (b64(number.to_bytes(octets, "big")) for number in (point.x, point.y))
-    return without_absent(
-        {"kty": "EC", "crv": "P-256", "kid": kid, "x": x, "y": y} | changes
-    )
+    members = {"kty": "EC", "crv": "P-256", "kid": kid, "x": x, "y": y}
+    return without_absent(members | changes)
 
 
 KEYS = KeySet.from_jwks({"keys": [jwk()]})
 
 
 def check(text: str, **changes: Any) -> VerifiedCredential:
-    expected = {
-        "keys": KEYS,
-        "issuer": ISSUER,
-        "audience": AUDIENCE,
-        "environment": "test",
-    }
-    return verify(text, **(expected | {"now": NOW} | changes))
+    expected = {"keys": KEYS, "issuer": ISSUER, "audience": AUDIENCE, "now": NOW}
+    return verify(text, **{"environment": "test", **expected, **changes})
 
 
 def rejection(text: str, **changes: Any) -> RejectionReason:
-    """Why ``text`` is rejected."""
     with pytest.raises(CredentialRejected) as caught:
         check(text, **changes)
     return caught.value.reason

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from django_identity.credentials import RejectionReason
@@ -51,8 +52,12 @@ NESTED: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def reason_of(name: str) -> RejectionReason:
-    return RejectionReason(f"payload.{name}")
+def member(rule: str, name: str, values: Iterable[Any], **asked: Any) -> Any:
+    """Values of a member of the payload that are all refused, for the member's own reason."""
+    reason = asked.pop("reason", None) or R(f"payload.{name.removeprefix('_')}")
+    return refused(
+        rule, reason, [credential(**{name: each}) for each in values], **asked
+    )
 
 
 def escaped(extra: dict[str, Any]) -> str:
@@ -70,74 +75,52 @@ PAYLOAD = [
     refused("2 a payload beyond the limit is not read", R.LIMITS, [
         written(body=text) for text in NOT_STRICT.values() if len(text) > 96 * 1024
     ]),
-    *(refused(f"25 a disclosure does not supply {name}", reason_of(name), [
+    *(refused(f"25 a disclosure does not supply {name}", R(f"payload.{name}"), [
         listing(disclose(name, payload()[name]), **{name: ABSENT}),
     ]) for name in (*PARTIES, "exp")),
-    *(refused(f"25 {name} is a string", reason_of(name), [
-        credential(**{name: value}) for value in (None, True, 1, [], {}, "", ABSENT)
-    ]) for name in PARTIES),
-    refused("26 the issuer is the API origin exactly", R.PAYLOAD_ISS, [
-        credential(iss=iss) for iss in (
-            ISSUER + "/", ISSUER + ":443", ISSUER.upper(), ISSUER[:-1], ISSUER + ".evil",
-            "https://", ISSUER.replace("https", "http"), " " + ISSUER, [ISSUER], {"value": ISSUER},
-        )
+    *(member(f"25 {name} is a string", name, [None, True, 1, [], {}, "", ABSENT])
+      for name in PARTIES),
+    member("26 the issuer is the API origin exactly", "iss", [
+        ISSUER + "/", ISSUER + ":443", ISSUER.upper(), ISSUER[:-1], ISSUER + ".evil",
+        "https://", ISSUER.replace("https", "http"), " " + ISSUER, [ISSUER], {"value": ISSUER},
     ]),
-    refused("27 the audience is our client id exactly, never a list", R.PAYLOAD_AUD, [
-        credential(aud=aud) for aud in (
-            [AUDIENCE], [AUDIENCE, "other"], "client", "CLIENT-1", "client-1 ", "client-10",
-        )
+    member("27 the audience is our client id exactly, never a list", "aud", [
+        [AUDIENCE], [AUDIENCE, "other"], "client", "CLIENT-1", "client-1 ", "client-10",
     ]),
-    refused("28 the environment is the application's exactly", R.PAYLOAD_ENVIRONMENT, [
-        credential(environment=value)
-        for value in ("live", "TEST", "tes", "test ", ["test"], {"test": 1})
+    member("28 the environment is the application's exactly", "environment", [
+        "live", "TEST", "tes", "test ", ["test"], {"test": 1},
     ]),
-    refused("28 and the other way round", R.PAYLOAD_ENVIRONMENT, [credential()],
-            environment="live"),
-    *(refused(f"29 the subject is text that can be stored, asked for {subject}", R.PAYLOAD_SUB, [
-        credential(sub=sub)
-        for sub in ([SUBJECT], {SUBJECT: 1}, 1.5, [["x"]], "a\0b", "\0", " ", "\t")
+    member("28 and the other way round", "environment", ["test"], environment="live"),
+    *(member(f"29 the subject is text that can be stored, asked for {subject}", "sub", [
+        [SUBJECT], {SUBJECT: 1}, 1.5, [["x"]], "a\0b", "\0", " ", "\t",
     ], subject=subject) for subject in (None, SUBJECT)),
-    refused("29 a lone surrogate is refused with the payload", R.PAYLOAD_JSON, [
-        credential(sub="\ud800"),
-    ]),
-    *(refused(f"29 another user's credential opens nothing ({subject!r})", R.PAYLOAD_SUB, [
-        credential(),
-    ], subject=subject) for subject in (
-        "", "somebody", SUBJECT.upper(), SUBJECT + " ", SUBJECT[:-1]
+    member("29 a lone surrogate is refused with the payload", "sub", ["\ud800"],
+           reason=R.PAYLOAD_JSON),
+    *(member(f"29 another user's credential opens nothing ({subject!r})", "sub", [SUBJECT],
+             subject=subject)
+      for subject in ("", "somebody", SUBJECT.upper(), SUBJECT + " ", SUBJECT[:-1])),
+    member("30 an expiry is a number, and a date", "exp", [*NO_DATES, ABSENT]),
+    member("30 at its expiry it is expired, and no leeway helps", "exp", [
+        EPOCH_NOW - age for age in (0, 0.5, 1, 86_400, EPOCH_NOW, EPOCH_NOW + 62_135_596_800)
+    ], leeway=3600, reason=R.PAYLOAD_EXPIRED),
+    *(each for name in ("nbf", "iat") for each in (
+        member(f"31 {name} is a number, and a date", name, NO_DATES),
+        member(f"31 {name} is not in the future", name,
+               [EPOCH_NOW + ahead for ahead in (0.5, 1, 29.5, 86_400)]),
+        member(f"31 {name} is not beyond the leeway", name, [EPOCH_NOW + 30.5], leeway=30),
     )),
-    refused("30 an expiry is a number, and a date", R.PAYLOAD_EXP, [
-        credential(exp=exp) for exp in (*NO_DATES, ABSENT)
-    ]),
-    refused("30 at its expiry it is expired, and no leeway helps", R.PAYLOAD_EXPIRED, [
-        credential(exp=EPOCH_NOW - age)
-        for age in (0, 0.5, 1, 86_400, EPOCH_NOW, EPOCH_NOW + 62_135_596_800)
-    ], leeway=3600),
-    *(refused(f"31 {name} is a number, and a date", reason_of(name), [
-        credential(**{name: value}) for value in NO_DATES
-    ]) for name in ("nbf", "iat")),
-    *(refused(f"31 {name} is not in the future", reason_of(name), [
-        credential(**{name: EPOCH_NOW + ahead}) for ahead in (0.5, 1, 29.5, 86_400)
-    ]) for name in ("nbf", "iat")),
-    *(refused(f"31 {name} is not beyond the leeway", reason_of(name), [
-        credential(**{name: EPOCH_NOW + 30.5}),
-    ], leeway=30) for name in ("nbf", "iat")),
-    refused("32 the digests are a list of strings", R.PAYLOAD_SD, [
-        credential(_sd=listed) for listed in (
-            " ".join(LISTED), LISTED[0], dict.fromkeys(LISTED, 1), None, True, 1, [*LISTED, 1],
-            [*LISTED, None], [LISTED], [*LISTED, []],
-        )
+    member("32 the digests are a list of strings", "_sd", [
+        " ".join(LISTED), LISTED[0], dict.fromkeys(LISTED, 1), None, True, 1, [*LISTED, 1],
+        [*LISTED, None], [LISTED], [*LISTED, []],
     ]),
     refused("32 no digest is listed twice", R.PAYLOAD_SD_REPEAT, [
         credential(_sd=[*LISTED, repeated, "x", repeated], disclosures=DISCLOSURES[1:])
         for repeated in (LISTED[0], "decoy")
     ]),
-    refused("32 without digests nothing is listed", R.DISCLOSURE_UNLISTED, [
-        credential(_sd=ABSENT), credential(_sd=[]),
-    ]),
-    refused("33 SHA-256 by its registered name", R.PAYLOAD_SD_ALG, [
-        credential(_sd_alg=name)
-        for name in ("SHA-256", "sha256", "sha-512", "sha-384", "", None, ["sha-256"])
-    ]),
+    member("32 without digests nothing is listed", "_sd", [ABSENT, []],
+           reason=R.DISCLOSURE_UNLISTED),
+    member("33 SHA-256 by its registered name", "_sd_alg",
+           ["SHA-256", "sha256", "sha-512", "sha-384", "", None, ["sha-256"]]),
     refused("34 digests and placeholders stand at the top level alone", R.PAYLOAD_NESTED, [
         *(credential(**extra) for extra in NESTED),
         *(written(body=escaped(extra)) for extra in NESTED),

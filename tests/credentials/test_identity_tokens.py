@@ -38,16 +38,20 @@ def test_a_token_for_others_names_nobody(typ):
         assert named_by(typ, aud=aud, client_id=US) is None
 
 
-def test_a_token_for_us_names_the_person():
-    """As text, and an ID token in a list of us alone (RFC 7519 §4.1.3)."""
-    assert named_by("JWT", aud=US) == named_by("at+jwt", aud=US) == "ada"
-    assert named_by("JWT", aud=[US]) == "ada"
-    assert named_by("at+jwt", aud=[US]) is None
-
-
-def test_an_access_token_may_be_for_the_api():
-    """If it was issued to us, and an ID token never (RFC 9068 §2.2)."""
-    assert named_by("at+jwt", aud=API, client_id=US) == "ada"
-    assert named_by("at+jwt", aud=API, client_id=OTHER) is None
-    assert named_by("at+jwt", aud=API) is None
-    assert named_by("JWT", aud=API, client_id=US) is None
+@pytest.mark.parametrize(
+    ("typ", "members", "named"),
+    [
+        # As text, and an ID token in a list of us alone (RFC 7519 §4.1.3).
+        ("JWT", {"aud": US}, "ada"),
+        ("at+jwt", {"aud": US}, "ada"),
+        ("JWT", {"aud": [US]}, "ada"),
+        ("at+jwt", {"aud": [US]}, None),
+        # An access token for the API, if it was issued to us (RFC 9068 §2.2).
+        ("at+jwt", {"aud": API, "client_id": US}, "ada"),
+        ("at+jwt", {"aud": API, "client_id": OTHER}, None),
+        ("at+jwt", {"aud": API}, None),
+        ("JWT", {"aud": API, "client_id": US}, None),
+    ],
+)
+def test_a_token_for_us_names_the_person(typ, members, named):
+    assert named_by(typ, **members) == named

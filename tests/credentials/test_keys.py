@@ -71,10 +71,7 @@ UNUSABLE = {
 
 
 def test_a_key_for_anything_else_is_left_out():
-    """Rows 17 to 19: a key that could be anything but an ES256 verification key is left out.
-
-    The usable ones of the same set still work.
-    """
+    """Rows 17 to 19: the usable ones of the same set still work."""
     for name, changes in UNUSABLE.items():
         keys = key_set(jwk(**changes))
         assert len(keys) == 0, name
@@ -90,12 +87,9 @@ def test_a_coordinate_in_the_other_alphabet_is_unusable():
     keys = (ec.derive_private_key(number, ec.SECP256R1()) for number in range(1, 99))
     key = next(key for key in keys if {*jwk(key=key)["x"]} >= {"-", "_"})
     right = jwk(key=key)["x"]
-    for x, usable in (
-        (right, 1),
-        (right.replace("-", "+"), 0),
-        (right.replace("_", "/"), 0),
-    ):
-        assert len(key_set(jwk(key=key, x=x))) == usable
+    assert len(key_set(jwk(key=key))) == 1
+    for x in (right.replace("-", "+"), right.replace("_", "/")):
+        assert len(key_set(jwk(key=key, x=x))) == 0
 
 
 def test_the_field_ends_before_its_prime():
@@ -112,11 +106,13 @@ def test_a_key_may_state_its_use_and_unknown_members():
         assert check(credential(), keys=keys).claims == CLAIMS
 
 
-@pytest.mark.parametrize(
-    "second",
-    [jwk(), jwk(key=OTHER_KEY), jwk(d="AAAA"), jwk(x=1)],
-    ids=["the same", "another", "with its private part", "that cannot be read"],
-)
+REPEATED = {
+    "the same": jwk(), "another": jwk(key=OTHER_KEY), "with its private part": jwk(d="AAAA"),
+    "that cannot be read": jwk(x=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("second", REPEATED.values(), ids=REPEATED)
 def test_a_repeated_kid_is_unusable(second):
     """Row 17: of two keys for ES256 with one name neither is used."""
     for entries in ([jwk(), second], [second, jwk()]):
@@ -124,14 +120,14 @@ def test_a_repeated_kid_is_unusable(second):
         assert repr(keys) == "<KeySet ['key-2']>"
 
 
-@pytest.mark.parametrize(
-    "second",
-    [
-        {"kty": "RSA"}, {"kty": "oct", "k": "AAAA"}, {"kty": "OKP", "crv": "Ed25519"},
-        {"crv": "P-384"}, {"use": "enc"}, {"alg": "ECDH-ES"}, {"key_ops": ["deriveKey"]},
-    ],
-    ids=["RSA", "oct", "Ed25519", "P-384", "enc", "ECDH", "derives"],
-)  # fmt: skip
+OTHER_TYPES = {
+    "RSA": {"kty": "RSA"}, "oct": {"kty": "oct", "k": "AAAA"},
+    "Ed25519": {"kty": "OKP", "crv": "Ed25519"}, "P-384": {"crv": "P-384"}, "enc": {"use": "enc"},
+    "ECDH": {"alg": "ECDH-ES"}, "derives": {"key_ops": ["deriveKey"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("second", OTHER_TYPES.values(), ids=OTHER_TYPES)
 def test_a_kid_may_stand_for_two_types(second):
     """RFC 7517 §4.5: of them only one can verify ES256, and that one is used."""
     other = {**jwk(key=OTHER_KEY), **second}
@@ -178,36 +174,35 @@ def test_a_document_that_is_no_key_set_is_a_failure():
 
 
 def test_text_of_either_kind():
-    """A set is read from bytes, text, or the parsed document."""
+    """A set is read from bytes, text, or the parsed document. Its repr shows names alone."""
     document = {"keys": [jwk(key_ops=["verify"]), jwk("key-2", OTHER_KEY), 5]}
     text = json.dumps(document)
-    for keys in map(KeySet.from_text, (text, text.encode())):
-        assert (
-            repr(keys)
-            == repr(KeySet.from_jwks(document))
-            == "<KeySet ['key-1', 'key-2']>"
-        )
+    read = (
+        KeySet.from_jwks(document),
+        KeySet.from_text(text),
+        KeySet.from_text(text.encode()),
+    )
+    for keys in read:
+        assert repr(keys) == "<KeySet ['key-1', 'key-2']>"
         assert check(credential(), keys=keys).kid == "key-1"
+
+
+def test_sets_are_not_pickled():
+    """Part 4, 13: what is cached is the text, never a key object."""
+    with pytest.raises(TypeError):
+        pickle.dumps(key_set(jwk()))
 
 
 def test_a_key_set_is_bounded_in_size_and_number():
     """Part 4, 2: at most 64 KB and 32 keys, and text that can be UTF-8."""
     entries = [jwk(f"key-{number}") for number in range(33)]
+    empty = '{"keys":[]}'
     assert len(key_set(*entries[:32])) == 32
+    assert len(KeySet.from_text(empty.ljust(64 * 1024))) == 0
+
     with pytest.raises(MalformedAnswer):
         key_set(*entries)
-    assert len(KeySet.from_text('{"keys":[]}'.ljust(64 * 1024))) == 0
-    too_long = (
-        '{"keys":[]}'.ljust(64 * 1024 + 1),
-        '{"keys":["' + "é" * 32 * 1024 + '"]}',
-    )
-    for text in ('{"keys":["\ud800"]}', *too_long):
+    not_ascii = '{"keys":["' + "é" * 32 * 1024 + '"]}'
+    for text in ('{"keys":["\ud800"]}', empty.ljust(64 * 1024 + 1), not_ascii):
         with pytest.raises(MalformedAnswer):
             KeySet.from_text(text)
-
-
-def test_sets_are_not_pickled_or_shown():
-    """Part 4, 13: what is cached is the text, never a key object; repr shows names alone."""
-    with pytest.raises(TypeError):
-        pickle.dumps(key_set(jwk()))
-    assert repr(key_set(jwk())) == "<KeySet ['key-1']>"

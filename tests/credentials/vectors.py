@@ -52,6 +52,11 @@ def headed(**changes: Any) -> str:
     return written(header(**changes))
 
 
+def named(rule: str, reason: RejectionReason, name: str, values: Iterable[Any]) -> Any:
+    """Values of a member of the header that are all refused."""
+    return refused(rule, reason, [headed(**{name: value}) for value in values])
+
+
 def other_spellings(text: str) -> list[str]:
     """The texts with another last character that name the same octets."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -143,39 +148,31 @@ HEADER = [
     refused("7-10 one object of strict JSON in UTF-8", R.HEADER_JSON, [
         written(text) for text in NOT_STRICT.values() if len(text) <= 3_000
     ]),
-    refused("11 ES256 and nothing else, with a good signature too", R.HEADER_ALG, [
-        headed(alg=alg) for alg in (
-            "none", "None", "NONE", "nOnE", "", "HS256", "HS512", "ES384", "ES512", "ES256K",
-            "RS256", "PS256", "EdDSA", "Ed25519", "ESP256", "es256", "ES256 ", ["ES256"],
-            {"ES256": 1}, None, True, 256, ABSENT,
-        )
+    named("11 ES256 and nothing else, with a good signature too", R.HEADER_ALG, "alg", [
+        "none", "None", "NONE", "nOnE", "", "HS256", "HS512", "ES384", "ES512", "ES256K",
+        "RS256", "PS256", "EdDSA", "Ed25519", "ESP256", "es256", "ES256 ", ["ES256"],
+        {"ES256": 1}, None, True, 256, ABSENT,
     ]),
     refused("11 a MAC under the public key is no signature", R.HEADER_ALG, [
         with_signature(hmac.digest(secret, MAC_INPUT.encode(), hashlib.sha256), MAC_INPUT)
         for secret in PUBLIC_SPELLINGS
     ]),
-    refused("12 the type is exactly dc+sd-jwt", R.HEADER_TYP, [
-        headed(typ=typ) for typ in (
-            "JWT", "vc+sd-jwt", "example+sd-jwt", "kb+jwt", "application/dc+sd-jwt", "DC+SD-JWT",
-            "dc+sd-jwt ", "", ["dc+sd-jwt"], None, ABSENT,
-        )
+    named("12 the type is exactly dc+sd-jwt", R.HEADER_TYP, "typ", [
+        "JWT", "vc+sd-jwt", "example+sd-jwt", "kb+jwt", "application/dc+sd-jwt", "DC+SD-JWT",
+        "dc+sd-jwt ", "", ["dc+sd-jwt"], None, ABSENT,
     ]),
-    refused("13 critical extensions in any form", R.HEADER_CRIT, [
-        headed(crit=crit) for crit in ([], None, ["b64"], ["exp"], "b64", {}, False)
-    ]),
+    named("13 critical extensions in any form", R.HEADER_CRIT, "crit",
+          [[], None, ["b64"], ["exp"], "b64", {}, False]),
     refused("14 a header that brings or points to a key", R.HEADER_KEY_SOURCE, [
         headed(**source) for source in (
             {"jwk": jwk()}, {"jwk": None}, {"jku": "https://evil.example/jwks.json"},
             {"x5c": ["MII"]}, {"x5u": "https://evil.example/"},
         )
     ]),
-    refused("16 the key is named by a string, even if there is only one", R.HEADER_KID, [
-        headed(kid=kid) for kid in (ABSENT, None, 1, True, ["key-1"], {"key-1": 1})
-    ]),
-    refused("16 no other key than the one of exactly that name", R.KEY, [
-        headed(kid=kid)
-        for kid in ("", "KEY-1", "key-1 ", " key-1", "key-", "key-2", "\uff4bey-1")
-    ]),
+    named("16 the key is named by a string, even if there is only one", R.HEADER_KID, "kid",
+          [ABSENT, None, 1, True, ["key-1"], {"key-1": 1}]),
+    named("16 no other key than the one of exactly that name", R.KEY, "kid",
+          ["", "KEY-1", "key-1 ", " key-1", "key-", "key-2", "\uff4bey-1"]),
 ]  # fmt: skip
 
 GOOD = raw_signature(SIGNED)

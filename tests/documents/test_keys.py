@@ -73,35 +73,23 @@ def test_what_is_meant_for_us_opens(key, enc):
 
 
 def test_the_kid_chooses_the_key():
-    """A ``kid`` that is there is looked up; no other key is tried."""
+    """No other key is tried. Without a ``kid``, four of the algorithm: a fifth is too much work."""
     for kid in ("unknown", "old"):
         assert refused(sealed(EC, kid=kid), EC, OLD) == "no key opens it"
-
-
-def test_without_a_kid_four_keys_are_tried():
-    """Each key of the algorithm, and none of another: a fifth would be work for nothing."""
     document = sealed(EC, kid=None)
     others = [made(ECKey, "P-256", f"old-{n}", "ECDH-ES+A256KW") for n in range(4)]
     assert opened(document, RSA, DIRECT, *others[:3], EC) == CONTENT
     assert refused(document, *others, EC) == "no key opens it"
-    assert refused(document, RSA, DIRECT) == "no key opens it"
 
 
 @pytest.mark.parametrize(
     "header",
-    [
-        {"typ": "JOSE"}, {"typ": "application/jose"}, {"typ": "JWE"}, {"cty": "json"},
-        {"cty": "Application/JSON; charset=utf-8"}, {"apu": "QWxpY2U", "apv": "Qm9i"},
-    ],
+    [{"typ": "JOSE"}, {"typ": "application/jose"}, {"typ": "JWE"}, {"cty": "json"},
+     {"cty": "Application/JSON; charset=utf-8"}, {"apu": "QWxpY2U", "apv": "Qm9i"}],
 )  # fmt: skip
 def test_harmless_members_may_be_there(header):
     """Types in any spelling (RFC 2045 §5.1), and the parties of a key agreement."""
-    for said in (
-        JSON,
-        "application/json; charset=utf-8",
-        "Application/JSON",
-        f"{JSON};v=1 ",
-    ):
+    for said in (JSON, "Application/JSON", f"{JSON}; charset=utf-8", f"{JSON};v=1 "):
         assert opened(sealed(EC, **header), EC, content_type=said) == CONTENT
 
 
@@ -109,10 +97,8 @@ def test_documents_open_up_to_ten_megabytes():
     """An image of a passport has a few megabytes; what is larger than 10 is none."""
     largest = b"\x89PNG\r\n\x1a\n".ljust(LARGEST, b"\0")
     assert opened(sealed(EC, content=largest), EC, content_type="image/png") == largest
-    for more in (1, 1024 * 1024):
-        assert refused(
-            sealed(EC, content=largest + bytes(more)), EC, content_type="image/png"
-        )
+    larger = sealed(EC, content=largest + b"\0")
+    assert refused(larger, EC, content_type="image/png")
 
 
 @pytest.mark.parametrize(
@@ -125,16 +111,8 @@ def test_documents_open_up_to_ten_megabytes():
         (EC, {"jku": "https://example.org"}), (EC, {"typ": "JOSE+JSON"}),
         *[(EC, {"cty": cty}) for cty in ("image/png", "JWT")],
     ],
-    ids=[
-        *("shared, not wrapped", "shared, wrapped"),
-        *("RSA with SHA-1", "RSA 1.5"),
-        *("ECDH-ES alone", "ECDH-ES with another wrapping"),
-        "another encryption", "compressed", "a key from elsewhere", "another type",
-        *("another content", "a token inside"),
-    ],
 )  # fmt: skip
 def test_other_algorithms_are_refused(key, header):
-    """Shared keys, SHA-1, compression, and another algorithm than the key's own."""
     assert refused(sealed(key, **header), RSA, EC) == "no key opens it"
 
 
@@ -154,7 +132,6 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("document", UNREADABLE.values(), ids=UNREADABLE)
 def test_anything_else_is_unreadable(document):
-    """Whatever the text, one error."""
     with pytest.raises(DocumentUnreadable):
         opened(document, EC, DIRECT)
 
@@ -202,7 +179,6 @@ def test_content_is_of_its_type(content, said, *, opens):
     ids=["none", "without a point", "another algorithm", "another's", "for signatures", "public"],
 )  # fmt: skip
 def test_without_its_key_nothing_opens(keys):
-    """None, unusable ones, another's, the public part."""
     with pytest.raises(DocumentUnreadable):
         open_document(GOOD, keys=keys, content_type=JSON)
 

@@ -55,8 +55,7 @@ def main(port: str, people: str) -> None:
     django.setup()
     # Its models can be imported only now.
     from django_identity.lifecycle.arriving import connect  # noqa: PLC0415
-    from tests.example_project.operators import settle_operators  # noqa: PLC0415
-    from tests.example_project.people import settle  # noqa: PLC0415
+    from tests.example_project.people import settle, settle_operators  # noqa: PLC0415
 
     if os.environ["DJANGO_SETTINGS_MODULE"] == PATIENT:
         connect.MOST_TRIES = 1000

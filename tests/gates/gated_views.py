@@ -30,7 +30,7 @@ from django_identity.gates import (
     kyc_level_required,
 )
 from django_identity.models import Consent, LinkedIdentity, StoredClaim
-from tests.factories import LONG_AGO, change_each
+from tests.factories import change_each
 
 SECRET = b"secret"
 Way = Callable[[Any], bytes]
@@ -219,19 +219,11 @@ def identity(**changes: Any) -> Callable[[], Any]:
 A_MINUTE_AGO = timezone.now() - timedelta(minutes=1)
 LACKS: dict[str, Callable[[], Any]] = {
     "the claim": lambda: StoredClaim.objects.filter(claim_type="age_over_18").delete(),
-    "a claim that is true": claim("age_over_18", value=False),
-    "a claim whose answer is yes": claim("age_over_18", value={"verified": True, "value": False}),
-    "a claim with an answer": claim("age_over_18", value={"verified": True, "value": None}),
     "a claim that is not revoked": claim("age_over_18", revoked_at=A_MINUTE_AGO),
     "a claim that holds": claim("age_over_18", valid_until=A_MINUTE_AGO),
-    "a claim that is proven": claim("age_over_18", valid_until=None),
     "the value": claim("country_resident", value="GH"),
-    "a value that is verified": claim("country_resident", value={"verified": False, "value": "NG"}),
     "the level": identity(kyc_level="level_1"),
-    "any level": identity(kyc_level=""),
     "a level that is verified": identity(kyc_status="rejected"),
-    "a level that somebody vouches for": identity(kyc_said_at=None),
-    "a level that still holds": identity(kyc_said_at=LONG_AGO),
     "consent": identity(consent=Consent.REVOKED),
     "this environment": identity(environment="live"),
     "an identity": lambda: LinkedIdentity.objects.all().delete(),

@@ -8,7 +8,9 @@ from django.views import View
 from rest_framework.permissions import IsAdminUser
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.routers import DefaultRouter
 from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSet
 
 from django_identity.api.permissions import HasClaim
 from django_identity.gates import Closed, claim_required, recent_sign_in_required
@@ -54,12 +56,22 @@ class Chosen(APIView):
         return Response("chosen")
 
 
+class Wines(ViewSet):
+    permission_classes = [HasClaim("age_over_18")]
+
+    def list(self, request: Request, **_: Any) -> Response:
+        return Response([])
+
+
 class Either(APIView):
     permission_classes = [HasClaim("age_over_18") | IsAdminUser]
 
     def get(self, request: HttpRequest) -> Response:
         return Response("either")
 
+
+router = DefaultRouter()
+router.register("wines", Wines, basename="wine")
 
 urlpatterns = [
     path("", front, name="home"),
@@ -75,6 +87,7 @@ urlpatterns = [
     path("either/", Either.as_view()),
     path("chosen/", Chosen.as_view()),
     path("members/", members),
+    path("api/", include(router.urls)),
     path("lisbon/", claim_required("country_resident=PT")(page)),
     path("identity/", include("django_identity.urls")),
 ]

@@ -1,13 +1,12 @@
 """URLs of every kind, for the map of gates."""
 
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 from django.conf.urls.i18n import i18n_patterns
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLResolver, include, path, re_path
 from django.urls.resolvers import RoutePattern
-from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.permissions import IsAdminUser
@@ -18,7 +17,6 @@ from django_identity.gates import ClaimRequiredMixin, claim_required
 from tests.gates.gated_views import (
     Added,
     AdultMixin,
-    DecoratedInside,
     Endpoint,
     Page,
     adult,
@@ -54,12 +52,6 @@ class Adults(AdultMixin, Page):
     pass
 
 
-@method_decorator(adult, name="dispatch")
-@method_decorator(verified, name="dispatch")
-class DecoratedTwice(Page):
-    pass
-
-
 class AsksNothing(ClaimRequiredMixin, Page):
     """A mistake of the site: the mixin without a claim."""
 
@@ -79,13 +71,9 @@ urlpatterns = [
         claim_required("age_over_18", "country_resident=NG", on_closed=tell)(open_view),
     ),
     path("two/", timed(never_cache(verified(timed(adult(lent)))))),
-    path("partial/", partial(adult(open_view))),
     path("nameless/", Nameless()),
-    path("adults/", Adults.as_view()),
     path("at-url/", Adults.as_view(required_claims=["unique_human"])),
     path("added/", Added.as_view()),
-    path("decorated/", adult(DecoratedInside.as_view())),
-    path("decorated-twice/", DecoratedTwice.as_view()),
     path("nothing/", AsksNothing.as_view()),
     path("api/", Endpoint.as_view(permission_classes=[combined])),
     path("api/function/", endpoint),

@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from django_identity.lifecycle.ground import sealing
 from django_identity.models import (
     Consent,
     LinkedIdentity,
@@ -12,7 +13,7 @@ from django_identity.models import (
     TokenGrant,
     digest,
 )
-from tests.factories import sealed
+from django_identity.secrets import Secret
 
 
 def make_backlog(size: int) -> None:
@@ -33,8 +34,12 @@ def make_backlog(size: int) -> None:
     TokenGrant.objects.bulk_create(
         TokenGrant(
             identity=identity,
-            access_token=sealed(identity, "access_token", f"at-0-{identity.subject}"),
-            refresh_token=sealed(identity, "refresh_token", f"rt-0-{identity.subject}"),
+            access_token=sealing.seal(
+                identity, Secret(f"at-0-{identity.subject}"), "access_token"
+            ),
+            refresh_token=sealing.seal(
+                identity, Secret(f"rt-0-{identity.subject}"), "refresh_token"
+            ),
             access_expires_at=now,
         )
         for identity in LinkedIdentity.objects.filter(subject__startswith="waiting-")

@@ -14,20 +14,14 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import Client, override_settings
-from django.utils import timezone
 
-from django_identity import conf
-from django_identity.exceptions import ServiceRefusal
 from django_identity.gates import claims_of
-from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.standing.standing import standing_of
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import LinkedIdentity
 from django_identity.sandbox.switches import ALL
-from django_identity.service import ServiceClient
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
-from tests.factories import again, make_user
-from tests.lifecycle.refetches import refetched
-from tests.views.connect.pages import browser_of, hand_in, page_of
+from tests.factories import again
+from tests.views.connect.pages import page_of
 
 SCOPES = ("profile:read", "kyc:read", "claims:read")
 SCOPE_SETS = [
@@ -90,58 +84,6 @@ def test_every_reading_of_a_sign_in(
                 site.revoke_claim(person, "age_over_18")
                 identity_webhooks()
                 _is_revoked(row, user)
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("seconds", [-240, 240], ids=["behind", "ahead"])
-def test_a_clock_that_differs(site, seconds, identity_sign_in, identity_webhooks):
-    """The service's, by minutes: a sign-in, a revocation, and the next re-fetch mean the same."""
-    site.control("POST", "clock", offset=seconds)
-    person = site.create_person()
-    user = _sign_in({**PLAIN, "scopes": SCOPES}, person, identity_sign_in)
-    assert user is not None
-    site.revoke_claim(person, "age_over_18")
-    identity_webhooks()
-    _is_revoked(PLAIN, user)
-    assert refetched(LinkedIdentity.objects.get()) == Refetched.STORED
-    _is_revoked(PLAIN, user)
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("form", VALUES["token_errors"])
-def test_every_form_of_a_token_error(
-    identity_sandbox, settings, form, client, identity_sign_in, identity_person
-):
-    """A rejected client ends the run, and a dead grant needs the person; neither is an outage."""
-    identity_sandbox.control("POST", "switches", token_errors=form)
-    identity_sign_in(client)
-    TokenGrant.objects.update(access_expires_at=timezone.now())
-    own = settings.DJANGO_IDENTITY
-    with override_settings(DJANGO_IDENTITY={**own, "CLIENT_SECRET": "x" * 40}):
-        # The tokens are sealed by the site's own key, which stays.
-        assert refetched(LinkedIdentity.objects.get()) == Refetched.NOT_NOW
-    TokenGrant.objects.update(retry_at=None)
-    identity_sandbox.revoke_consent(identity_person)
-    assert refetched(LinkedIdentity.objects.get()) == Refetched.REAUTHORIZATION_NEEDED
-
-
-@pytest.mark.django_db(transaction=True)
-def test_every_reading_of_a_code(site):
-    """One that links; one of another environment; and a request without a code."""
-    for number, row in enumerate([PLAIN, *ALONE]):
-        site.control("POST", "switches", **row)
-        user = make_user(f"member-{number}")
-        live = site.create_person(environment="live")
-        refused = hand_in(browser_of(user), site.connect_code(live))
-        page_of(refused, "environment_mismatch")
-        response = hand_in(browser_of(user), site.connect_code(site.create_person()))
-        assert response.status_code == 302, row
-        assert LinkedIdentity.objects.get(user=user).kyc_status == "verified"
-        with pytest.raises(ServiceRefusal) as raised:
-            ServiceClient(conf.application()).redeem_connect_code("", ["profile:basic"])
-        is_told = row["missing_connect_code"] == "required"
-        code = "connect_code_required" if is_told else "invalid_connect_code"
-        assert raised.value.code == code
 
 
 def _sign_in(

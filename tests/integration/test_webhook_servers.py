@@ -1,8 +1,11 @@
 """The webhook under real servers: chunked bodies, which Django shows as empty ones."""
 
 import gzip
+import http.client
 import io
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -12,20 +15,61 @@ from django.urls import reverse
 
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.views.webhook import webhook
+from tests import concurrency
 from tests.deliveries import event_body, signed
 from tests.factories import make_identity, make_user
-from tests.integration.gunicorn_server import HOST, PATIENCE, GunicornServer, deliver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LIMIT = 256 * 1024
+HOST = "127.0.0.1"
+PATIENCE = 120
+CHUNK = 1000
+COMMAND = [
+    sys.executable, "-m", "gunicorn", "--workers", "1", "--threads", "4", "--preload",
+    "--timeout", str(PATIENCE), "--log-level", "critical", "--no-control-socket",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def gunicorn(django_db_setup: None) -> Iterator[int]:
-    """The port at which it serves."""
-    with GunicornServer() as web:
-        yield web.port
+    """The port at which it serves the test's database."""
+    with socket.create_server((HOST, 0), backlog=64) as listener:
+        port, number = listener.getsockname()[1], listener.fileno()
+        process = subprocess.Popen(
+            [*COMMAND, "--bind", f"fd://{number}", "tests.integration.wsgi"],
+            cwd=concurrency.ROOT,
+            env=concurrency.shared(),
+            pass_fds=[number],
+        )
+    yield port
+    process.terminate()
+    process.wait(PATIENCE)
+
+
+def deliver(port: int, body: bytes, *, chunked: bool = False, **headers: str) -> int:
+    """The status of the answer. ``chunked``: the body is sent without its length."""
+    link = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
+    sent = chunks(body) if chunked else body
+    given = {
+        "X-Webhook-Signature": signed(body),
+        "Content-Type": "application/json",
+        **headers,
+    }
+    try:
+        link.request(
+            "POST", reverse("identity:webhook"), sent, given, encode_chunked=True
+        )
+        answer = link.getresponse()
+        answer.read()
+        return answer.status
+    finally:
+        link.close()
+
+
+def chunks(body: bytes) -> Iterator[bytes]:
+    for start in range(0, len(body), CHUNK):
+        yield body[start : start + CHUNK]
 
 
 def test_gunicorn_hands_over_a_chunked_body(gunicorn):

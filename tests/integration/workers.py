@@ -50,7 +50,6 @@ class Workers:
             self._mains.append(main)
 
     def are_alive(self) -> bool:
-        """Whether none of them has ended by itself."""
         return all(main.poll() is None for main in self._mains)
 
     def stop(self) -> None:

@@ -23,8 +23,7 @@ django.setup()
 from django.core.management import call_command
 
 from tests.interleavings.explorer import Found
-from tests.interleavings.sabotages import SABOTAGES
-from tests.interleavings.scenarios import SCENARIOS
+from tests.interleavings.scenarios import SABOTAGES, SCENARIOS
 
 CORES = 2
 ALL = SCENARIOS | SABOTAGES

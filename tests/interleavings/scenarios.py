@@ -1,10 +1,11 @@
-"""Who acts at once: the table of scenarios."""
+"""Who acts at once: the table of scenarios, and sabotages."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
+from unittest import mock
 
 from django.contrib.auth.models import User
 
@@ -12,7 +13,8 @@ from django_identity import handlers
 from django_identity.lifecycle.ground import sessions
 from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import LinkedIdentity
+from django_identity.lifecycle.said import events, grants
+from django_identity.models import LinkedIdentity, SubjectLock, TokenGrant
 from tests.interleavings import actors, invariants
 from tests.interleavings.actors import ends, happens, known, signs_in, unapplied
 from tests.interleavings.control import controlled
@@ -91,16 +93,13 @@ nobody | sign-up + granted and revoked, reversed | one dies, long | withdrawal
 nobody | sign-up + deletion twice | one dies | erasure
 nobody | sign-up + deletion + upkeep | one dies, long | erasure
 nobody | sign-up + another sign-up + revoked | long | linking
-nobody | sign-up + claim revoked | one dies, long | claims
 nobody | sign-up + claim revoked | one dies, clock ahead, long | claims
 nobody | sign-up + rejected | one dies, kyc | level
 nobody | sign-up + another sign-up | one dies, long | linking
 nobody | sign-up + Bob's sign-up | one dies, long | linking
 known | renewal + revoked | one dies | withdrawal
-known | renewal + revoked | one dies, clock behind, long | withdrawal
 known | renewal + revoked + re-fetch | one dies, long | withdrawal
 known | sign-in + rejected and verified, reversed | one dies, kyc, long | level
-known | sign-in + rejected | one dies, kyc, clock behind, long | level
 known | signed out everywhere + sign-in | one dies | sessions
 known | erased by the person + sign-in | one dies, long | erasure
 known | erased by the person + deletion | one dies | erasure
@@ -115,21 +114,16 @@ known for a day | sign-in + re-fetch + rejected | kyc, long | level
 rejected for a day | re-fetch + verified | one dies, kyc | level
 rejected for a day | re-fetch + verified | one dies, kyc, clock behind, long | level
 rejected for a day | re-fetch + verified | one dies, kyc, clock ahead, long | level
-rejected for a day | sign-in + verified | one dies, kyc, clock behind, long | level
 rejected for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock behind, long | level
 known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, long | level
 known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock behind, long | level
-known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock ahead, long | level
 known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, clock behind, long | level
-known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, clock ahead, long | level
-known for a day | refresh + another refresh + revoked | one dies, long | tokens
 known for a day | refresh + another refresh | one dies | tokens
 known for a day | refresh + renewal | one dies | tokens
 known for a day | refresh + another refresh + renewal | long | tokens
 known, with password | disconnected + sign-in | one dies | sessions
 known, with password | disconnected + revoked + re-fetch | one dies, long | going
 older account | code + revoked | one dies | withdrawal
-older account | code + revoked twice | one dies, long | withdrawal
 older account | code + deletion | one dies, long | erasure
 older account | link + deletion | one dies, long | erasure
 older account | code + sign-up + deletion | long | erasure
@@ -137,7 +131,6 @@ known | code + sign-in + deletion | long | erasure
 older account | code + link | one dies, long | linking
 older account | code + rejected | one dies, kyc, long | level
 older account | code + rejected and verified, reversed | one dies, kyc, long | level
-older account | code + rejected | one dies, kyc, clock behind, long | level
 older account | code + sign-up + revoked | long | linking
 known | code + revoked | one dies | withdrawal
 known | revoked + sign-in | one dies, replay | replay
@@ -148,6 +141,7 @@ unapplied revocation | upkeep + sign-in | one dies | crash
 unapplied claim.revoked | upkeep + claim issued + sign-in | long | crash
 known | revoked twice + upkeep | one dies | crash
 known | deletion + repeats | one dies | erasure
+known | deletion + upkeep + another upkeep | long | erasure
 known | revoked + deletion + rejected | long | erasure
 known | erased by the person + revoked + claim revoked | long | erasure
 known, with password | disconnected + revoked + claim revoked | long | going
@@ -211,3 +205,36 @@ def _scenario(line: str) -> Scenario:
 
 
 SCENARIOS = {each.row: each for each in map(_scenario, TABLE.strip().splitlines())}
+
+REVOKED = "nobody | sign-up + revoked | "
+REFRESHED = "known for a day | refresh + another refresh | "
+#: Rules of the package that are switched off, to see that the explorer misses each of them.
+SABOTAGES = {
+    "nobody hears the events since": Scenario(
+        REVOKED,
+        broken=mock.patch.object(events, "heard_since", return_value=[]),
+        shown_by=invariants.consents_are_granted.__doc__,
+    ),
+    "the subject is not held": Scenario(
+        REVOKED,
+        broken=mock.patch.object(SubjectLock, "hold"),
+        shown_by=invariants.consents_are_granted.__doc__,
+    ),
+    "epochs are not raised": Scenario(
+        "known | signed out everywhere + sign-in | ",
+        broken=mock.patch.object(sessions, "end_all"),
+        shown_by=invariants.sessions_end.__doc__,
+    ),
+    "the lease is ignored": Scenario(
+        REFRESHED,
+        broken=mock.patch.object(grants, "lease", return_value=True),
+        shown_by=invariants.nothing_is_sent_twice.__doc__,
+    ),
+    "generation is not compared": Scenario(
+        REFRESHED,
+        broken=mock.patch.object(
+            grants, "_unchanged", lambda grant: TokenGrant.objects.filter(pk=grant.pk)
+        ),
+        shown_by=invariants.grants_live.__doc__,
+    ),
+}

@@ -11,13 +11,14 @@ import pytest
 from celery import Celery
 from celery.app import app_or_default
 from django.contrib.auth.signals import user_logged_out
-from django.db.models.signals import pre_delete, pre_save
+from django.db import connection
+from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from django.dispatch import Signal
 
 from django_identity import background, handlers, signals
 from django_identity.handlers import on_event
+from django_identity.policy import IdentityPolicy
 
-Published = Callable[[], list[Any]]
 Handled = Callable[[str], None]
 OURS = [each for each in vars(signals).values() if isinstance(each, Signal)]
 
@@ -26,7 +27,8 @@ OURS = [each for each in vars(signals).values() if isinstance(each, Signal)]
 def _nobody_hears_of_the_next_test(monkeypatch):
     """The handlers and receivers of a test end with it."""
     monkeypatch.setattr(handlers, "_registry", deepcopy(handlers._registry))
-    heard = [*OURS, user_logged_out, pre_delete, pre_save]
+    of_models = (pre_delete, pre_save, post_delete, post_save)
+    heard = [*OURS, user_logged_out, *of_models]
     before = [list(each.receivers) for each in heard]
     yield
     for signal, receivers in zip(heard, before, strict=True):
@@ -83,3 +85,72 @@ def dead_broker():
 def handled() -> Handled:
     """``handled("claim.issued")``: the site has a handler of the type, until the test ends."""
     return lambda event_type: on_event(event_type, name="of a test")(repr) and None
+
+
+class Asked(IdentityPolicy):
+    """Remembers what it was asked, with which claims, and says yes.
+
+    It tries to write into them, which no other question and no gate sees.
+    """
+
+    questions: list[tuple[str, dict[str, Any]]] = []
+
+    @classmethod
+    def names(cls):
+        return [name for name, _ in cls.questions]
+
+    def note(self, name, claims):
+        with suppress(AttributeError):
+            claims.update(unique_human=True)
+        self.questions.append((name, dict(claims)))
+        return True
+
+    def may_sign_up(self, *, claims, **_given):
+        return self.note("may_sign_up", claims)
+
+    def may_sign_in(self, user, *, claims):
+        return self.note("may_sign_in", claims)
+
+    def may_link(self, user, profile, *, claims):
+        return self.note("may_link", claims)
+
+    def update_user(self, user, *, claims, **_given):
+        self.note("update_user", claims)
+
+
+@pytest.fixture
+def asking(service, use_policy):
+    """The service. The policy says yes, and remembers what it was asked."""
+    use_policy(Asked)
+    Asked.questions.clear()
+    return service
+
+
+@pytest.fixture
+def heard():
+    """The name of each signal that was sent after the commit, and what it told.
+
+    ``key``: of the user, as it was then.
+    """
+    told = []
+    for name, signal in vars(signals).items():
+        if isinstance(signal, Signal):
+
+            def receive(sender, *, name=name, user=None, **arguments):
+                told_by = "early" if connection.in_atomic_block else name
+                key = user and user.pk
+                told.append((told_by, {"user": user, "key": key, **arguments}))
+
+            signal.connect(receive, weak=False)
+    return told
+
+
+@pytest.fixture
+def use_policy(settings):
+    """``use_policy(Kind)``: the site's policy is of this class, until the test ends."""
+
+    def use(kind):
+        path = f"{kind.__module__}.{kind.__qualname__}"
+        settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "POLICY": path}
+
+    return use

@@ -9,8 +9,9 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from django_identity import signals
+from django_identity.lifecycle.ground import sealing
 from django_identity.models import LinkedIdentity, TokenGrant
-from tests.factories import make_grant, unsealed
+from tests.factories import make_grant
 
 
 def expired(identity: LinkedIdentity, **fields: Any) -> TokenGrant:
@@ -19,7 +20,12 @@ def expired(identity: LinkedIdentity, **fields: Any) -> TokenGrant:
 
 
 def stored(identity: LinkedIdentity, column: str = "refresh_token") -> str:
-    return unsealed(identity, column, getattr(TokenGrant.objects.get(), column))
+    return sealing.unseal(identity, TokenGrant.objects.get(), column).reveal()
+
+
+def of_users(heard: list[Any]) -> list[tuple[str, Any]]:
+    """Of what was ``heard``: the signals about a user, with the key."""
+    return [(name, told["key"]) for name, told in heard if told["user"] is not None]
 
 
 @contextmanager

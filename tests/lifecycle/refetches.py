@@ -1,5 +1,6 @@
 """Re-fetches in a test: who is due, of one identity, and of all that is due."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,9 +13,10 @@ from django_identity.lifecycle.minute.upkeep import (
 )
 from django_identity.models import LinkedIdentity
 from tests.factories import make_grant, make_identity, make_user
-from tests.fake_service import FakeService
+from tests.fake_service import FakeService, html
 
 AN_HOUR = timedelta(hours=1)
+DOWN = html("500 Oops")
 
 
 def make_due(
@@ -29,12 +31,20 @@ def make_due(
     return LinkedIdentity.objects.get(pk=identity.pk)
 
 
-def answer_everybody(service: FakeService) -> None:
-    """From now on the service answers about whoever is asked for."""
+def make_many_due(number: int) -> None:
+    for each in range(number):
+        make_due(each)
+
+
+def answer_everybody(
+    service: FakeService, *, fails: Callable[[str], object] = lambda _subject: False
+) -> None:
+    """From now on the service answers about whoever is asked for, or ``fails``."""
 
     def turn() -> None:
         service.subject = service.newest("claims").split("/")[-2]
-        service.answers["claims"] = service.good("claims")
+        good = service.good("claims")
+        service.answers["claims"] = DOWN if fails(service.subject) else good
 
     service.meanwhile["claims"] = turn
 

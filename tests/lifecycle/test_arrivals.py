@@ -1,7 +1,11 @@
-"""What a sign-in or a code brings, and what it does not: anything older than what is known."""
+"""What re-fetches, sign-ins and codes bring, and what they do not: anything older than is known.
+
+An answer may come from a cache, and the service's clock may differ.
+"""
 
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,13 +14,149 @@ from django.utils import timezone
 
 from django_identity.lifecycle.leaving import disconnecting
 from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim
+from tests.credentials import issuer
 from tests.deliveries import deliver
-from tests.factories import make_identity, make_identity_by_code, make_user
+from tests.factories import (
+    make_grant,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
 from tests.lifecycle.refetches import refetched
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def proven():
+    rows = StoredClaim.objects.exclude(valid_until=None).filter(revoked_at=None)
+    return set(rows.values_list("claim_type", flat=True))
+
+
+A_DAY = 86_400
+A_MONTH = 30 * A_DAY
+NAMES = {"A": "age_over_18", "U": "unique_human"}
+CLAIMS = (*NAMES.values(),)
+
+
+class Answer(NamedTuple):
+    """``proves``, ``revokes``: letters of claims. ``at``: when the credential was issued, in
+    seconds from now, or None without one. ``timed``: whether it says so, beside its end.
+    """
+
+    proves: str = ""
+    at: int | None = 0
+    revokes: str = ""
+    timed: bool = True
+
+
+class Revoked(NamedTuple):
+    """An event about this claim, or about all of them."""
+
+    claim: str
+    at: float
+    provider: str = ""
+
+
+#: Each step, and the letters of the claims that are proven after it.
+HISTORIES = {
+    "a revoked claim counts again by a later credential": [
+        (Revoked("A", -60.5), ""), (Answer("A", -62), ""), (Answer("A", -61), "A"),
+    ],
+    "and by one whose end tells its time": [
+        (Revoked("A", -60.5), ""), (Answer("A", -62, timed=False), ""),
+        (Answer("A", -61, timed=False), "A"),
+    ],
+    "an end that is too late tells no time": [
+        (Revoked("A", -7200), ""), (Answer("A", 310, timed=False), ""),
+        (Answer("A", A_MONTH, timed=False), ""),
+    ],
+    "a former one without a time, after a list that revokes": [
+        (Answer("A", -60, timed=False), "A"), (Answer(at=None, revokes="A"), ""),
+        (Answer("A", -60, timed=False), ""), (Answer("A", 100, timed=False), "A"),
+    ],
+    "a list that revokes is later than the stored credential": [
+        (Answer("A", 240), "A"), (Answer("A", 240, revokes="A"), ""), (Answer("A", 240), ""),
+        (Answer("A", 241), "A"), (Answer(at=None, revokes="A"), ""), (Answer("A", 241), ""),
+    ],
+    "the same answer after an empty one": [
+        (Answer("A"), "A"), (Answer(at=None), ""), (Answer(at=None), ""), (Answer("A"), ""),
+        (Answer("A", 1), "A"),
+    ],
+    "a revoked claim that is listed no more": [
+        (Answer("A", -90), "A"), (Revoked("A", -60), ""), (Answer("", -80), ""),
+        (Answer("", -50), ""), (Answer("A", -70), ""), (Answer("A", -40), "A"),
+    ],
+    "an older credential leaves the stored proof": [
+        (Answer("A"), "A"), (Answer("U", -7200), "A"), (Answer("U", -7200, timed=False), "A"),
+        (Answer("A", None), "A"),
+    ],
+    "one without a time leaves that of the newest": [
+        (Answer("A"), "A"), (Answer("U", A_MONTH, timed=False), "U"), (Answer("A", -10), "U"),
+    ],
+    "an answer that cannot be used may revoke": [
+        (Answer("AU"), "AU"), (Answer("A", -7200, revokes="U"), "A"),
+        (Answer("", None, revokes="A"), ""),
+    ],
+    "revoked before it was stored, by another name of its provider": [
+        (Answer("", -7200), ""), (Revoked("A", -600, "other"), ""), (Answer("AU", -1800), "U"),
+        (Answer("AU", 0), "AU"),
+    ],
+    "the former credential after an event": [
+        (Answer("A", 0), "A"), (Revoked("A", 0), ""), (Answer("A", 0), ""), (Answer("A", 2), "A"),
+    ],
+    "by a clock that is ahead": [
+        (Answer("A", 240), "A"), (Revoked("A", 240), ""), (Answer("A", 240), ""),
+        (Answer("A", 242), "A"),
+    ],
+    "all revoked before one was stored": [
+        (Answer("", -7200), ""), (Revoked("", -600), ""), (Answer("AU", -1800), ""),
+        (Answer("AU", 0), "AU"),
+    ],
+}  # fmt: skip
+
+
+def listed(letters, *, revoked):
+    return [
+        {"claim_type": NAMES[each], "provider": "KYC", "revoked": revoked}
+        for each in letters
+    ]
+
+
+def play(service, step, now):
+    """From now on the service gives this answer."""
+    valid = "".join(each for each in step.proves if each not in step.revokes)
+    service.disclosed = {NAMES[each]: True for each in step.proves}
+    at = now + (step.at or 0)
+    service.payload = {"iat": at if step.timed else issuer.ABSENT, "exp": at + A_DAY}
+    data = {
+        "user_id": service.subject,
+        "claims": listed(valid, revoked=False) + listed(step.revokes, revoked=True),
+        "credential": None if step.at is None else service.credential(),
+    }
+    service.answers["claims"] = {"success": True, "data": data}
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+@pytest.mark.parametrize("way", ["re-fetch", "sign-in"])
+def test_what_is_proven_after_each_step(service, way, history):
+    past = timezone.now() - timedelta(seconds=1)
+    make_grant(make_identity(make_user(), refetch_due_at=past, scopes=["claims:read"]))
+    now = int(time.time())
+    for number, (step, letters) in enumerate(history):
+        if isinstance(step, Revoked):
+            about = {"claim_type": NAMES[step.claim]} if step.claim else {}
+            about |= {"provider": step.provider} if step.provider else {}
+            at = datetime.fromtimestamp(now + step.at, UTC)
+            deliver("claim.revoked", at=at, **about)
+        else:
+            play(service, step, now)
+            if way == "re-fetch":
+                refetched(LinkedIdentity.objects.get())
+            else:
+                assert sign_in(Client()).status_code == 302
+        assert proven() == {NAMES[each] for each in letters}, number
 
 
 def test_an_older_sign_in_that_ends_later_is_not_the_newest(service):
@@ -33,106 +173,17 @@ def test_an_older_sign_in_that_ends_later_is_not_the_newest(service):
     assert LinkedIdentity.objects.get().signed_in_at == newest
 
 
-CLAIMS = ("age_over_18", "unique_human")
-
-
-def stale(service, kind):
-    """From now on the claims are answered from before the stored credential, or without one."""
-    service.payload["iat"] = int(time.time()) - 7200
-    good = service.good("claims")
-    if kind == "no credential":
-        good["data"]["credential"] = None
-    service.answers["claims"] = good
-
-
-def proven():
-    rows = StoredClaim.objects.exclude(valid_until=None).filter(revoked_at=None)
-    return set(rows.values_list("claim_type", flat=True))
-
-
-@pytest.mark.parametrize("kind", ["older", "no credential"])
-@pytest.mark.parametrize("is_inside", [False, True])
-def test_an_answer_that_cannot_be_used_is_asked_for_again(service, is_inside, kind):
+def test_an_answer_that_cannot_be_used_is_asked_for_again(service):
     """The row says why. A credential that is older could replay a claim that was revoked since."""
-    service.disclosed = dict.fromkeys(CLAIMS, True)
-    browser = Client()
-    sign_in(browser)
-    before = LinkedIdentity.objects.get()
-    stale(service, kind)
-    assert sign_in(browser if is_inside else Client()).status_code == 302
-    after = LinkedIdentity.objects.get()
-    assert proven() == {*CLAIMS}
-    assert after.credential_issued_at == before.credential_issued_at
-    assert after.credential_expires_at == before.credential_expires_at
-    assert (after.last_error, after.refetch_failures) == ("malformed_answer", 0)
-    assert after.is_due
-    del service.answers["claims"]
+    sign_in(Client())
+    service.payload = {"iat": int(time.time()) - 7200}
+    sign_in(Client())
+    row = LinkedIdentity.objects.get()
+    assert (row.last_error, row.refetch_failures) == ("malformed_answer", 0)
+    assert row.is_due
     service.payload = {}
-    assert refetched(after) == "stored"
+    assert refetched(row) == "stored"
     assert LinkedIdentity.objects.get().last_error == ""
-
-
-@pytest.mark.parametrize("kind", ["older", "no credential"])
-def test_a_new_consent_brings_back_no_proof_of_the_one_before(service, kind):
-    """Its claims went with it, so there is nothing that could stay."""
-    sign_in(Client())
-    deliver("consent.revoked")
-    revoked = LinkedIdentity.objects.get()
-    assert revoked.consent == "revoked"
-    an_hour_ago = timezone.now() - timedelta(hours=1)
-    LinkedIdentity.objects.update(revoked_at=an_hour_ago)
-    stale(service, kind)
-    LinkedIdentity.objects.update(credential_issued_at=timezone.now())
-    sign_in(Client())
-    identity = LinkedIdentity.objects.get()
-    assert (identity.consent, proven()) == ("granted", set())
-    assert (identity.last_error, identity.is_due) == ("malformed_answer", True)
-
-
-def without_claims(service):
-    service.token = {"scope": "profile:read"}
-    sign_in(Client())
-    service.token = {}
-
-
-@pytest.mark.parametrize("end", ["consent.revoked", "without claims"])
-def test_a_new_consent_brings_back_no_claim_that_was_revoked_in_the_one_before(
-    service, end
-):
-    """A cache still has the credential, which a younger one has replaced since."""
-    now = int(time.time())
-    service.payload["iat"] = now - 7200
-    former = service.good("claims")
-    sign_in(Client())
-    LinkedIdentity.objects.update(signed_in_at=timezone.now() - timedelta(hours=2))
-    deliver("claim.revoked", at=timezone.now() - timedelta(hours=1))
-    service.payload["iat"] = now - 1800
-    service.disclosed = {}
-    assert refetched(LinkedIdentity.objects.get()) == "stored"
-    assert not StoredClaim.objects.exists()
-    if end == "consent.revoked":
-        deliver(end, at=timezone.now() - timedelta(minutes=20))
-    else:
-        without_claims(service)
-    service.answers["claims"] = former
-    assert sign_in(Client()).status_code == 302
-    assert proven() == set()
-    assert LinkedIdentity.objects.get().is_due
-    del service.answers["claims"]
-    service.payload["iat"] = now
-    service.disclosed = {"unique_human": True}
-    assert refetched(LinkedIdentity.objects.get()) == "stored"
-    assert proven() == {"unique_human"}
-
-
-def test_a_code_from_the_future_outlasts_no_rejection(service):
-    """The service's clock may be ahead."""
-    service.connect["issued_at"] = (
-        timezone.now() + timezone.timedelta(days=365)
-    ).isoformat()
-    hand_in(browser_of(make_user()))
-    deliver("kyc.rejected")
-    assert LinkedIdentity.objects.get().kyc_status == "rejected"
 
 
 def test_a_code_brings_no_level_that_is_older_than_the_known_one(service):
@@ -143,19 +194,12 @@ def test_a_code_brings_no_level_that_is_older_than_the_known_one(service):
     assert LinkedIdentity.objects.get().kyc_status == "rejected"
 
 
-def test_a_code_that_somebody_else_redeemed_is_used(service):
-    """Also for a person who has an identity."""
-    hand_in(browser_of(make_user()))
-    eve = make_identity(make_user("eve"), subject="subject-2").user
-    assert "connect_code_used" in hand_in(browser_of(eve)).content.decode()
-
-
-WAYS_IN = ["a new link", "a new account", "a first link"]
+WAYS_IN = ["a new link", "a new account", "a first link", "a new consent"]
 
 
 @pytest.mark.parametrize("way_in", WAYS_IN)
 def test_an_older_credential_proves_nothing_by_any_way_in(service, way_in):
-    """The site does not know any more which claim was revoked, so none counts. A younger does."""
+    """Nobody knows any more which claim was revoked, so none counts, but at a link that stayed."""
     now = int(time.time())
     service.payload["iat"] = now - 60
     service.disclosed = dict.fromkeys(CLAIMS, True)
@@ -170,20 +214,23 @@ def test_an_older_credential_proves_nothing_by_any_way_in(service, way_in):
         User.objects.update(password="x")
         disconnecting.disconnect(LinkedIdentity.objects.get())
         browser = browser_of(User.objects.get())
+    elif way_in == "a new consent":
+        StoredClaim.objects.all().delete()
+        deliver("consent.revoked")
 
     sign_in(browser)
 
-    assert proven() == set()
+    stays = {"unique_human"} if way_in == "a new consent" else set()
+    assert proven() == stays
     assert refetched(LinkedIdentity.objects.get()) == "stored"
-    assert proven() == set()
+    assert proven() == stays
     service.payload["iat"] = now - 10
     assert refetched(LinkedIdentity.objects.get()) == "stored"
     assert proven() == {*CLAIMS}
 
 
-def test_a_younger_credential_proves_it_at_once(service):
-    """Whatever was revoked before."""
-    deliver("claim.revoked", at=timezone.now() - timedelta(seconds=30))
-    service.payload["iat"] = int(time.time()) - 28
-    sign_in(Client())
-    assert proven() == {"age_over_18"}
+def test_a_code_that_somebody_else_redeemed_is_used(service):
+    """Also for a person who has an identity."""
+    hand_in(browser_of(make_user()))
+    eve = make_identity(make_user("eve"), subject="subject-2").user
+    assert "connect_code_used" in hand_in(browser_of(eve)).content.decode()

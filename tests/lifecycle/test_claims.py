@@ -2,15 +2,14 @@
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import DataError, connection
-from django.test.utils import CaptureQueriesContext
+from django.db import DataError
 from django.utils import timezone
 
 from django_identity import signals
+from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said import due
 from django_identity.lifecycle.standing.standing import standing_of
@@ -18,9 +17,9 @@ from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGr
 from django_identity.models.choices import NEVER
 from django_identity.reasons import Reason
 from django_identity.requirements import RequiredClaim
-from tests.credentials import issuer
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import REJECTED, html, http
+from tests.lifecycle.broken_statements import refused
 from tests.lifecycle.grants import announced
 from tests.lifecycle.refetches import refetched
 
@@ -43,9 +42,7 @@ def row():
 
 
 def due_in():
-    due_at = row().refetch_due_at
-    assert due_at is not None
-    return due_at - timezone.now()
+    return row().refetch_due_at - timezone.now()
 
 
 def held():
@@ -81,39 +78,7 @@ def with_claims(service, *, revoked=(), **changes):
 # What is stored
 
 
-def test_one_refresh_and_one_read(service):
-    """The whole upkeep of a day: claims stored, due again at about three quarters of the life."""
-    expire_token()
-    assert refetched(row()) is Refetched.STORED
-    assert [name for name, _, _ in service.requests] == ["jwks", "token", "claims"]
-    assert held() == {"age_over_18": True}
-    assert row().last_error == ""
-    assert 0.65 * 24 * HOUR - MINUTE < due_in() < 0.85 * 24 * HOUR
-
-
-def test_gone_and_revoked_claims_close(service):
-    """What is listed no more is removed; what is said to be revoked is revoked, proof or not."""
-    make_claim(row(), "unique_human")
-    make_claim(row(), "kyc_verified")
-    service.disclosed = {"age_over_18": True, "kyc_verified": True}
-    with_claims(service, revoked=("kyc_verified",))
-    assert refetched(row()) is Refetched.STORED
-    assert held() == {"age_over_18": True, "kyc_verified": False}
-
-
-def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(service):
-    """Of two providers the one whose claim is revoked keeps no value and no proof."""
-    service.disclosed = {"age_over_18": True}
-    both = [
-        {"claim_type": "age_over_18", "provider": provider, "revoked": provider == "A"}
-        for provider in ("A", "B")
-    ]
-    with_claims(service, claims=both)
-    assert refetched(row()) is Refetched.STORED
-    rows = StoredClaim.objects.order_by("provider")
-    assert [(each.provider, each.value, each.revoked) for each in rows] == [
-        ("A", None, True), ("B", True, False),
-    ]  # fmt: skip
+ACME = {"provider": "Acme"}
 
 
 def by(*providers, revoked=()):
@@ -124,47 +89,45 @@ def by(*providers, revoked=()):
     ]
 
 
-@pytest.mark.parametrize("named", [{"a": 1}, ""], ids=str)
-def test_a_provider_that_is_no_text_is_another_one(service, named):
-    """A signed value may name anything: it closes its own gate and loses no other claim."""
-    service.disclosed = {
-        "age_over_18": True,
-        "kyc_verified": {"verified": True, "provider": named},
-    }
-    with_claims(service)
-    assert refetched(row()) is Refetched.STORED
-    assert held() == {"age_over_18": True, "kyc_verified": False}
-
-
 @pytest.mark.parametrize(
-    ("listed_by", "reason", "is_said"),
+    ("signed", "listed_by", "reason", "is_said"),
     [
-        (by("Acme"), None, False),
-        (by("Acme", "Other"), None, False),
-        ([], None, False),
-        (by("acme"), Reason.NOT_CONFIRMED, True),
-        (by(""), Reason.NOT_CONFIRMED, True),
-        (by("One", "Two"), Reason.NOT_CONFIRMED, True),
-        (by("One", "Two", revoked=("One",)), Reason.REVOKED, True),
-        (by("One", revoked=("One",)), Reason.REVOKED, False),
+        ({}, by("One", "Two", revoked=("One",)), None, False),
+        (ACME, by("Acme"), None, False),
+        (ACME, by("Acme", "Other"), None, False),
+        (ACME, [], None, False),
+        (ACME, by("acme"), Reason.NOT_CONFIRMED, True),
+        (ACME, by(""), Reason.NOT_CONFIRMED, True),
+        (ACME, by("One", "Two"), Reason.NOT_CONFIRMED, True),
+        (ACME, by("One", "Two", revoked=("One",)), Reason.REVOKED, True),
+        (ACME, by("One", revoked=("One",)), Reason.REVOKED, False),
+        ({"provider": {"a": 1}}, by("KYC"), Reason.NOT_CONFIRMED, True),
+        ({"provider": ""}, by("KYC"), Reason.NOT_CONFIRMED, True),
     ],
-    ids=["same", "one of two", "unlisted", "spelled otherwise", "none", "two others",
-         "one of them revoked", "another, revoked"],
+    ids=["without one", "same", "one of two", "unlisted", "spelled otherwise", "none", "two others",
+         "one of them revoked", "another, revoked", "no text", "an empty text"],
 )  # fmt: skip
 def test_two_names_of_a_provider_prove_nothing(
-    service, listed_by, reason, is_said, caplog
+    service, signed, listed_by, reason, is_said, caplog
 ):
-    """The gate stays closed, nothing is held, and one log line says why to the operators."""
-    service.disclosed = {"kyc_verified": {"verified": True, "provider": "Acme"}}
-    with_claims(service, claims=listed_by)
+    """Its gate stays closed, no other claim is lost, and one log line tells the operators why.
+
+    What is revoked of one provider keeps no value.
+    """
+    value = {"verified": True, **signed}
+    service.disclosed = {"age_over_18": True, "kyc_verified": value}
+    with_claims(service, claims=[*listed("age_over_18"), *listed_by])
+
     assert refetched(row()) is Refetched.STORED
+
     assert (row().last_error, row().refetch_failures) == ("", 0)
     lines = [each for each in caplog.records if "claims.unproven" in each.message]
     assert [each.__dict__["claims"] for each in lines] == ["kyc_verified"] * is_said
     closed = standing_of(row().user).shortfall(RequiredClaim("kyc_verified"))
     assert (closed and closed.reason) == reason
-    held_values = StoredClaim.objects.filter(value__isnull=False)
-    assert held_values.exists() is (reason is None)
+    values = StoredClaim.objects.filter(value__isnull=False, claim_type="kyc_verified")
+    assert [each.revoked for each in values] == [False] * (reason is None)
+    assert held()["age_over_18"]
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -173,14 +136,6 @@ def test_a_claim_that_is_listed_twice_is_revoked_if_one_of_them_is(service, orde
     with_claims(service, claims=both[::order])
     assert refetched(row()) is Refetched.STORED
     assert held() == {"age_over_18": False}
-
-
-A_DAY = 86_400
-
-
-def issued(service, at, *, says_when=True):
-    """From now on the credential was issued then. The specification shows its end alone."""
-    service.payload |= {"iat": at if says_when else issuer.ABSENT, "exp": at + A_DAY}
 
 
 def test_a_claim_ends_with_what_ends_first(service):
@@ -209,27 +164,15 @@ def test_a_claim_ends_with_what_ends_first(service):
         assert ends[name] == row().credential_expires_at
 
 
-@pytest.mark.parametrize("revoked", [(), ("age_over_18",)], ids=["empty", "revoked"])
-def test_a_list_without_a_valid_claim_needs_no_credential(service, revoked):
-    """Nothing is left to prove, so this is no failure, and nothing is held any more."""
-    make_claim(row())
-    with_claims(service, claims=listed(revoked=revoked), credential=None)
-    assert refetched(row()) is Refetched.STORED
-    assert not any(held().values())
-    assert row().credential_expires_at is None
+def test_a_second_answer_replaces_what_the_first_one_said(service):
+    """The row stays, with its key. A claim that is only listed has no value: None, not null.
 
-
-def test_unchanged_claims_are_no_news(service):
-    """``claims_changed`` is sent when what the claims say has changed, not at each renewal."""
+    ``claims_changed`` is sent when what the claims say has changed, not at each renewal.
+    """
     with announced(signals.claims_changed) as heard:
         refetched(row())
         refetched(row())
     assert heard == [row()]
-
-
-def test_a_second_answer_replaces_what_the_first_one_said(service):
-    """The row stays, with its key. A claim that is only listed has no value: None, not null."""
-    refetched(row())
     first = StoredClaim.objects.get()
     service.disclosed = {"age_over_18": {"verified": True}}
     refetched(row())
@@ -244,27 +187,20 @@ def test_a_second_answer_replaces_what_the_first_one_said(service):
     assert StoredClaim.objects.get(value__isnull=True) == first
 
 
-@pytest.mark.parametrize("number", [1, 10])
-def test_renewed_claims_are_written_by_one_short_statement(service, number):
-    """Each row stands in it once. A CASE for each column would be seven times as long."""
-    service.disclosed = {f"claim_{position}": True for position in range(number)}
-    refetched(row())
-    with CaptureQueriesContext(connection) as captured:
-        refetched(row())
-    written = [each["sql"] for each in captured if "storedclaim" in each["sql"]]
-    written = [sql for sql in written if not sql.startswith("SELECT")]
-    assert len(written) == 1
-    assert len(written[0]) < 700 + 150 * number
-
-
 def test_a_credential_that_lives_longer_is_stored_for_a_day(service):
-    """24 hours is the service's word; whatever the credential says, its claims end with them."""
+    """24 hours is the service's word; whatever the credential says, its claims end with them.
+
+    One at its end, such as a cache gives, is not asked for again without a pause.
+    """
     service.payload["exp"] = int(time.time()) + 30 * 86_400
     assert refetched(row()) is Refetched.STORED
     a_day_on = timezone.now() + 24 * HOUR
     assert row().credential_expires_at <= a_day_on
     assert StoredClaim.objects.get().valid_until <= a_day_on
     assert due_in() < 24 * HOUR
+    service.payload["exp"] = int(time.time()) + 60
+    assert refetched(row()) is Refetched.STORED
+    assert due_in() > 4 * MINUTE
 
 
 def test_what_cannot_be_stored_opens_nothing(service):
@@ -276,18 +212,20 @@ def test_what_cannot_be_stored_opens_nothing(service):
     assert StoredClaim.objects.get().provider == ""
 
 
-def test_claims_and_credential_are_stored_together():
-    """If the claims cannot be written the row says nothing of a newer credential."""
+def test_claims_and_credential_are_stored_together(caplog):
+    """If the claims cannot be written the row says nothing of a newer credential.
 
-    def refusing(execute, sql, *rest):
-        if sql.startswith("INSERT") and "storedclaim" in sql:
-            raise DataError
-        return execute(sql, *rest)
-
-    with connection.execute_wrapper(refusing):
-        assert refetched(row()) is Refetched.FAILED
+    The log quotes nothing of them, and the next row has its turn.
+    """
+    both = [row().pk, make_identity(make_user("eve"), subject="subject-2").pk]
+    with refused("INSERT", "storedclaim", error=DataError):
+        results = [*upkeep.refetch_these(both)]
+    assert results == [Refetched.FAILED, Refetched.REAUTHORIZATION_NEEDED]
+    LinkedIdentity.objects.get(subject="subject-2").user.delete()
     assert row().credential_issued_at is None
     assert (row().last_error, row().refetch_failures) == ("unexpected_error", 1)
+    assert "DataError" in caplog.text
+    assert "subject-1" not in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -313,7 +251,7 @@ def test_what_the_consent_covers_is_read(service, scopes, calls):
 # What is not believed
 
 
-UNPROVEN: dict[str, tuple[dict[str, Any], str]] = {
+UNPROVEN = {
     "aud": ({"aud": "another-client"}, "credential_rejected"),
     "sub": ({"sub": "another-subject"}, "credential_rejected"),
     "environment": ({"environment": "live"}, "credential_rejected"),
@@ -343,9 +281,6 @@ def test_an_answer_without_a_proof_changes_nothing_but_may_revoke(
     assert held() == {"age_over_18": True, "unique_human": False}
     assert (row().refetch_failures, row().last_error) == (1, error)
     assert row().version == version + 2  # the revocation, and the failure
-
-
-REVOKED = {"revoked_at": datetime(2100, 1, 1, tzinfo=UTC)}
 
 
 def test_a_revoked_claim_that_is_listed_no_more_keeps_no_value(service):
@@ -429,7 +364,7 @@ PENDING = {"retry_at": timezone.now() + 24 * HOUR}
 DEAD = Refetched.REAUTHORIZATION_NEEDED
 #: What fails, of somebody whose token has run out, and whose level is due if keys can be had:
 #: the result, how often a token and the claims were asked for, and what the row says.
-FAILURES: dict[str, tuple[Any, Refetched, tuple[int, int], str]] = {
+FAILURES = {
     "keys": ({"jwks": OOPS}, Refetched.OUTAGE, (0, 0), "keys_unavailable"),
     "tokens": ({"token": OOPS}, Refetched.OUTAGE, (1, 0), "service_unavailable"),
     "claims": ({"claims": OOPS}, Refetched.OUTAGE, (1, 1), "service_unavailable"),
@@ -467,20 +402,6 @@ def test_what_fails_is_retried_or_ends_the_grant(service, failure):
     # The level is the service's own word, which needs no credential.
     has_level = answers.get("claims") is OOPS
     assert (row().kyc_level == "level_3") is has_level
-
-
-def test_a_token_that_is_refused_before_its_time_is_replaced_once(service):
-    """One refresh, and one more try."""
-    service.answers["claims"] = REJECTED
-    assert refetched(row()) is DEAD
-    assert (service.calls("token"), service.calls("claims")) == (1, 2)
-
-
-def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(service):
-    """A service that answers from a cache would be asked again and again."""
-    service.payload["exp"] = int(time.time()) + 60
-    assert refetched(row()) is Refetched.STORED
-    assert due_in() > 4 * MINUTE
 
 
 def test_a_level_that_cannot_be_read_stops_no_claims(service, capsys):

@@ -1,21 +1,18 @@
 """Erasure: nobody is left, nothing is done by halves, and who asks decides what goes."""
 
-import io
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import connection, models
 from django.db.models import ProtectedError
-from django.db.models.signals import pre_delete
 from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import conf
+from django_identity.gates import claims_of
 from django_identity.lifecycle.ground import attempts
 from django_identity.lifecycle.leaving import erasure, pending_erasures
 from django_identity.lifecycle.minute import upkeep
@@ -28,17 +25,17 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
-from tests.concurrency import at_once
-from tests.deliveries import SECRET, deliver, event_body, post
+from tests.deliveries import SECRET, deliver
 from tests.factories import (
+    again,
     make_claim,
     make_identity,
     make_identity_by_code,
     make_user,
 )
-from tests.lifecycle.test_standing import Employee
-from tests.sign_in import begin, come_back, is_signed_in, sign_in
-from tests.views.connect.pages import browser_of
+from tests.lifecycle.commands import said_by
+from tests.lifecycle.test_pending_erasure import make_due
+from tests.sign_in import is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,13 +59,13 @@ class Keeping(IdentityPolicy):
         return True
 
 
-class Failing(IdentityPolicy):
-    fails = True
+class NeverKeeping(IdentityPolicy):
+    def keeps_account(self, user, *, made_for_identity):
+        return False
 
-    def erase_user(self, user):
-        super().erase_user(user)
-        if self.fails:
-            raise RuntimeError("ada@example.org cannot be erased")
+
+class Forbidding(IdentityPolicy):
+    people_may_erase = False
 
 
 class Hiding(Deleting):
@@ -79,12 +76,6 @@ class Hiding(Deleting):
 class Protected(Deleting):
     def erase_user(self, user):
         raise ProtectedError("an invoice of ada's", {user})
-
-
-def with_policy(settings, policy):
-    given = settings.DJANGO_IDENTITY
-    path = f"{__name__}.{policy.__name__}"
-    settings.DJANGO_IDENTITY = {**given, "POLICY": path}
 
 
 def whole_database():
@@ -113,24 +104,6 @@ def lived(service, settings):
     )
     deliver("claim.issued", event_id=f"evt-of-{SUBJECT}", claim_type="age_over_18")
     return browser
-
-
-def before_an_old_cache(get_response):
-    """What Django's cache heeded as late as in 5.2.12: neither ``no-store`` nor a new cookie."""
-
-    def middleware(request):
-        response = get_response(request)
-        told = response.get("Cache-Control", "").replace("no-store", "").strip(", ")
-        response["Cache-Control"] = told or "max-age=600"
-        if request.COOKIES and response.status_code == 200:
-            response.cookies.clear()
-        return response
-
-    return middleware
-
-
-def make_due():
-    ErasureReceipt.objects.filter(erased_at=None).update(next_attempt_at=timezone.now())
 
 
 @pytest.mark.parametrize("name", ["data.deletion_requested", "user_deleted"])
@@ -168,83 +141,22 @@ def test_nothing_that_was_ever_known_is_left(service, settings, name):
 
 
 @pytest.mark.parametrize(
-    "page", ["identity:account", "identity:download", "identity_api:me"]
-)
-def test_no_cache_shows_a_page_of_before(service, settings, page):
-    """Not even one around the whole site that ignores ``no-store``."""
-    settings.MIDDLEWARE = [
-        "django.middleware.cache.UpdateCacheMiddleware",
-        f"{__name__}.before_an_old_cache",
-        *settings.MIDDLEWARE,
-        "django.middleware.cache.FetchFromCacheMiddleware",
-    ]
-    browser = lived(service, settings)
-    before = browser.get(reverse(page))
-    assert before.status_code == 200
-    deliver("data.deletion_requested")
-    upkeep.tend()
-    after = browser.get(reverse(page))
-    assert "ada@example.org" not in after.content.decode()
-    assert after.content != before.content
-
-
-def test_events_that_come_late_leave_nobody(service, settings):
-    """Of any type, and repeats as well."""
-    lived(service, settings)
-    late = [
-        event_body(name, note="note-on-her")
-        for name in ("kyc.verified", "wallet.opened")
-    ]
-    deliver("data.deletion_requested")
-    upkeep.tend()
-    for body in late + late:
-        assert post(body).status_code == 200
-    held = whole_database()
-    assert [value for value in PERSONAL if value in held] == []
-
-
-def test_the_sites_part_may_fail(settings, caplog):
-    """What is ours is gone; the account waits, loud, says nobody's name, and is tried again."""
-    with_policy(settings, Failing)
-    make_identity(make_user())
-    deliver("data.deletion_requested")
-    caplog.clear()
-    upkeep.tend()
-    receipt = ErasureReceipt.objects.get()
-    assert receipt.erased_at is None
-    assert receipt.attempts == 1
-    assert receipt.error == "RuntimeError"
-    assert not LinkedIdentity.objects.exists()
-    assert User.objects.get().username == "ada"
-    assert "ERROR" in [record.levelname for record in caplog.records]
-    assert "ada@example.org" not in caplog.text
-    assert pending_erasures.retry() == 0  # not due yet
-    make_due()
-    Failing.fails = False
-    try:
-        assert pending_erasures.retry() == 1
-    finally:
-        Failing.fails = True
-    assert not LinkedIdentity.objects.exists()
-
-
-@pytest.mark.parametrize(
     ("policy", "error"),
     [(Hiding, "AccountStillThere"), (Protected, "ProtectedError: auth.User")],
 )
-def test_an_account_that_is_still_there_is_not_erased(settings, policy, error):
+def test_an_account_that_is_still_there_is_not_erased(use_policy, policy, error):
     """The receipt names the class of the error, and the models whose rows are in the way."""
-    with_policy(settings, policy)
+    use_policy(policy)
     receipt = interventions.erase(make_identity(make_user()))
     assert (receipt.erased_at, receipt.error) == (None, error)
     assert User.objects.get().is_active
 
 
 def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
-    settings, monkeypatch
+    use_policy, monkeypatch
 ):
     """A run of upkeep that has lasted a minute leaves it to the next one."""
-    with_policy(settings, Hiding)
+    use_policy(Hiding)
     interventions.erase(make_identity(make_user()))
     User.objects.all().delete()
     make_due()
@@ -255,108 +167,7 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
     assert ErasureReceipt.objects.get().account_kept == ""
 
 
-def erase_by_page(user):
-    browser_of(user).post(reverse("identity:erase"))
-
-
-def erase_by_operator(user):
-    interventions.erase(user.linked_identity)
-
-
-def erase_by_command(_user):
-    erasure.erase_subject(SUBJECT)
-
-
-def erase_by_service(_user):
-    deliver("data.deletion_requested")
-
-
-@pytest.mark.parametrize(
-    "request_erasure",
-    [erase_by_page, erase_by_operator, erase_by_command, erase_by_service],
-)
-def test_the_link_goes_in_the_transaction_that_writes_the_receipt(
-    settings, request_erasure
-):
-    """So nobody who is linked waits for an erasure."""
-    with_policy(settings, Failing)
-    user = make_user()
-    make_identity(user)
-    committed = []
-
-    def look():
-        pending = ErasureReceipt.objects.filter(erased_at=None).count()
-        committed.append((pending, LinkedIdentity.objects.exists()))
-
-    def deleted(**_kwargs):
-        assert connection.in_atomic_block
-        transaction.on_commit(look)
-
-    pre_delete.connect(deleted, sender=LinkedIdentity)
-    try:
-        request_erasure(user)
-    finally:
-        pre_delete.disconnect(deleted, sender=LinkedIdentity)
-    assert committed == [(1, False)]
-
-
-def test_who_was_on_the_way_back_is_refused_after_it(service, settings):
-    """The sign-in began before the deletion, and comes back when all is erased."""
-    lived(service, settings)
-    browser = Client()
-    state = begin(browser)
-    deliver("data.deletion_requested")
-    pending_erasures.retry()
-    assert "consent_withdrawn" in come_back(browser, state).content.decode()
-    assert not LinkedIdentity.objects.exists()
-    assert User.objects.count() == 1
-    sign_in(browser)
-    assert is_signed_in(browser)
-
-
 # Who asks
-
-
-def test_a_link_by_code_gives_no_say_about_the_account():
-    """A code may be another person's, so it erases nobody."""
-    user = make_user()
-    make_identity_by_code(user)
-    browser = browser_of(user)
-    for erase in (browser.get, browser.post):
-        assert erase(reverse("identity:erase"))["Location"] == reverse(
-            "identity:account"
-        )
-    user.refresh_from_db()
-    assert user.is_active
-    assert not ErasureReceipt.objects.exists()
-
-
-def test_the_person_and_the_operator_erase_what_they_see():
-    """The account with its identity, and nothing else."""
-    first, second = make_user("first"), make_user("second")
-    make_claim(make_identity(first))
-    make_identity(second, subject="subject-2")
-    receipt = interventions.erase(first.linked_identity)
-    assert receipt.counts["linkedidentity"] == 1
-    first.refresh_from_db()
-    second.refresh_from_db()
-    assert (first.is_active, second.is_active) == (False, True)
-
-
-@pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
-def test_from_an_older_account_only_the_link_goes(link):
-    """The codes that were entered there count on."""
-    user = make_user()
-    link(user, account_made=False)
-    ConnectRedemption.objects.create(
-        user=user, code_digest="0", expires_at=timezone.now()
-    )
-    deliver("data.deletion_requested")
-    pending_erasures.retry()
-    user.refresh_from_db()
-    assert user.is_active
-    assert not LinkedIdentity.objects.exists()
-    assert ConnectRedemption.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -367,18 +178,20 @@ def test_from_an_older_account_only_the_link_goes(link):
         ({"is_staff": True}, True, IdentityPolicy, "privileged"),
         ({"is_superuser": True}, True, IdentityPolicy, "privileged"),
         ({}, True, Keeping, "policy"),
+        ({}, False, NeverKeeping, ""),
         ({}, True, Deleting, ""),
     ],
 )  # fmt: skip
 def test_an_account_stays_if_it_is_older_privileged_or_kept_by_policy(
-    settings, fields, made, policy, kept
+    use_policy, fields, made, policy, kept
 ):
     """And the receipt says so; the data about the identity goes in any case."""
-    if policy is not IdentityPolicy:
-        with_policy(settings, policy)
+    use_policy(policy)
     user = make_user(**fields)
     identity = make_identity(user, account_made=made)
+
     receipt = interventions.erase(identity)
+
     assert receipt.account_kept == kept
     found = User.objects.filter(pk=user.pk).first()
     assert (found is None) == (policy is Deleting)
@@ -386,37 +199,45 @@ def test_an_account_stays_if_it_is_older_privileged_or_kept_by_policy(
     assert not LinkedIdentity.objects.exists()
 
 
-def test_two_workers_erase_once():
-    """A second request for the same person is fulfilled with the first one."""
-    make_identity(make_user())
-    deliver("data.deletion_requested")
-    key = ErasureReceipt.objects.get().pk
-    deliver("data.deletion_requested")
-    assert sorted(at_once([lambda: pending_erasures.attempt(key)] * 2)) == [False, True]
-    assert ErasureReceipt.objects.get(pk=key).counts["linkedidentity"] == 1
-    assert pending_erasures.retry() == 0
-    assert not ErasureReceipt.objects.filter(erased_at=None).exists()
-    assert not ErasureReceipt.objects.filter(account_was_gone=True).exists()
+@pytest.mark.parametrize("by", ["service", "command"])
+def test_a_code_alone_never_erases_the_account(use_policy, by):
+    """Though the policy keeps nobody. It is not asked. The codes that were entered count on."""
+    use_policy(NeverKeeping)
+    user = make_user()
+    make_identity_by_code(user)
+    ConnectRedemption.objects.create(user=user, expires_at=timezone.now())
+    assert not erasure.may_erase_themselves(user)
+
+    if by == "service":
+        deliver("data.deletion_requested")
+    else:
+        erasure.erase_subject(SUBJECT)
+
+    receipt = ErasureReceipt.objects.get()
+    assert receipt.erased_at is not None
+    assert (receipt.account_kept, receipt.account_was_gone) == ("older", False)
+    assert again(user).is_active
+    assert not LinkedIdentity.objects.exists()
+    assert ConnectRedemption.objects.exists()
 
 
-def test_the_command_asks_and_erases(monkeypatch):
-    """By hand it takes the subject twice, or ``--yes``."""
+def test_an_operator_erases_whom_the_policy_lets_not_erase_themselves(use_policy):
+    use_policy(Forbidding)
+    user = make_user()
+    make_identity(user)
+    assert not erasure.may_erase_themselves(user)
+    assert erasure.erase_account(user).erased_at is not None
+    assert not again(user).is_active
+
+
+@pytest.mark.parametrize("subject", [SUBJECT, "", " "], ids=repr)
+def test_the_command_erases_nobody_by_mistake(monkeypatch, subject):
+    """By hand it takes the subject twice. A variable of the shell that is not set is nobody's."""
     make_identity(make_user())
     monkeypatch.setattr("builtins.input", lambda prompt: "subject-2")
-    with pytest.raises(CommandError):
-        call_command("identity_erase", SUBJECT)
-    assert LinkedIdentity.objects.exists()
-    out = io.StringIO()
-    call_command("identity_erase", SUBJECT, "--yes", stdout=out)
-    assert "1 linkedidentity" in out.getvalue()
-    assert SUBJECT not in whole_database()
-
-
-@pytest.mark.parametrize("subject", ["", " "], ids=repr)
-def test_an_empty_subject_is_nobodys(subject):
-    """It comes from a variable of the shell that is not set, and a receipt would say "erased"."""
     with pytest.raises(CommandError, match="Nothing was done"):
-        call_command("identity_erase", subject, "--yes")
+        call_command("identity_erase", subject, *["--yes"] * (subject != SUBJECT))
+    assert LinkedIdentity.objects.exists()
     assert not ErasureReceipt.objects.exists()
 
 
@@ -426,10 +247,21 @@ def test_an_identity_of_the_other_environment_can_be_erased():
     assert not LinkedIdentity.objects.exists()
 
 
+class Employee(User):
+    """A model of the site that has users as its parents, and a key of its own."""
+
+    number = models.IntegerField(primary_key=True)
+    account = models.OneToOneField(User, models.CASCADE, parent_link=True)
+
+    class Meta:
+        app_label = "models_of_sites"
+        managed = False
+
+
 def test_a_key_of_another_table_or_database_erases_nobody():
     """A site's employee 1 is not the user 1, and neither is the user 1 of its archive."""
     user = make_user()
-    make_identity(user)
+    make_claim(make_identity(user))
     employee = Employee(number=user.pk, account_id=user.pk + 1, username="other")
     employee.id = user.pk + 1
     archived = User(pk=user.pk)
@@ -437,6 +269,8 @@ def test_a_key_of_another_table_or_database_erases_nobody():
     for somebody in (employee, archived, User(username="unsaved")):
         with pytest.raises(ValueError, match="user model"):
             erasure.erase_account(somebody)
+    assert claims_of(employee) == {}
+    assert claims_of(user) == {"age_over_18": True}
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert not ErasureReceipt.objects.exists()
 
@@ -444,23 +278,11 @@ def test_a_key_of_another_table_or_database_erases_nobody():
 # After a restored backup, which brings the row back
 
 
-def erased_line(caplog):
-    [line] = [each for each in caplog.messages if "erasure.done" in each]
-    return line
-
-
-def keys_in(line):
-    facts = dict(part.split("=", 1) for part in line.split() if "=" in part)
-    return facts["identity"], facts["linked"]
-
-
-ERASE: dict[str, Callable[[LinkedIdentity], object]] = {
+ERASE = {
     "the person": lambda identity: erasure.erase_account(identity.user),
     "an operator": interventions.erase,
     "the service": lambda identity: (deliver("data.deletion_requested"), pending_erasures.retry()),
-    "a command": lambda identity: call_command(
-        "identity_erase", identity.subject, "--yes", stdout=io.StringIO()
-    ),
+    "a command": lambda identity: said_by("identity_erase", identity.subject, "--yes"),
 }  # fmt: skip
 
 
@@ -470,53 +292,45 @@ def test_the_log_names_the_row_for_a_restored_backup(caplog, erase):
     caplog.set_level("INFO", logger="django_identity")
     identity = make_identity(make_user("ada", email="ada@example.org"))
     erase(identity)
-    line = erased_line(caplog)
-    assert keys_in(line) == (str(identity.pk), identity.created_at.isoformat())
+    [line] = [each for each in caplog.messages if "erasure.done" in each]
     for known in (SUBJECT, "ada@", identity.subject_digest):
         assert known not in line
+    facts = dict(part.split("=", 1) for part in line.split() if "=" in part)
+    linked = identity.created_at.isoformat()
+    assert (facts["identity"], facts["linked"]) == (str(identity.pk), linked)
 
     make_identity(make_user("restored"), id=identity.pk)
     LinkedIdentity.objects.update(created_at=identity.created_at)
-    key, linked = keys_in(line)
-    out = io.StringIO()
-    call_command(
-        "identity_erase", "--identity", key, "--linked", linked, "--yes", stdout=out
-    )
-    assert "1 linkedidentity" in out.getvalue()
+    row = ("--identity", facts["identity"], "--linked", linked)
+    said = said_by("identity_erase", *row, "--yes")
+    assert "1 linkedidentity" in said
     assert not LinkedIdentity.objects.exists()
 
 
 @pytest.mark.parametrize(
-    ("key", "linked", "said"),
+    ("options", "said"),
     [
-        ("same", timedelta(microseconds=1), "There is no such identity"),
-        ("same", timedelta(days=-1), "There is no such identity"),
-        ("other", timedelta(0), "There is no such identity"),
-        ("same", None, "--linked"),
+        ("--identity {key} --linked {later}", "There is no such identity"),
+        ("--identity {key} --linked {earlier}", "There is no such identity"),
+        ("--identity {other} --linked {linked}", "There is no such identity"),
+        ("--identity {key}", "go together"),
+        ("--identity x --linked {linked}", "invalid int value"),
+        ("--identity {key} --linked yesterday", "yesterday"),
+        ("--linked {linked}", "is required"),
+        ("subject-1 --identity {key}", "not allowed"),
     ],
-)  # fmt: skip
-def test_another_row_of_the_same_key_stays(key, linked, said):
+)
+def test_another_row_stays_and_half_a_row_is_none(options, said):
     """The database gives a key again after a restore."""
     identity = make_identity(make_user())
-    named = str(identity.pk + (key == "other"))
-    options = ["--identity", named, "--yes"]
-    if linked is not None:
-        options += ["--linked", (identity.created_at + linked).isoformat()]
+    named = options.format(
+        key=identity.pk,
+        other=identity.pk + 1,
+        linked=identity.created_at.isoformat(),
+        later=(identity.created_at + timedelta(microseconds=1)).isoformat(),
+        earlier=(identity.created_at - timedelta(days=1)).isoformat(),
+    )
     with pytest.raises(CommandError, match=said):
-        call_command("identity_erase", *options)
+        said_by("identity_erase", *named.split(), "--yes")
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert not ErasureReceipt.objects.exists()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [["--identity", "x", "--linked", "2026-01-01T00:00:00+00:00"],
-     ["--identity", "1", "--linked", "yesterday"], ["--linked", "2026-01-01T00:00:00+00:00"],
-     ["subject-1", "--identity", "1"]],
-    ids=" ".join,
-)  # fmt: skip
-def test_half_a_row_is_none(options):
-    make_identity(make_user())
-    with pytest.raises(CommandError):
-        call_command("identity_erase", *options, "--yes")
-    assert LinkedIdentity.objects.get().consent == Consent.GRANTED

@@ -5,15 +5,12 @@ causes that nobody sees.
 """
 
 import pickle
-import socket
 import traceback
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError, OperationalError, connection
+from django.db import DatabaseError, OperationalError
 from django.test import Client
 from django.utils import timezone
 from django.views.debug import ExceptionReporter
@@ -30,7 +27,8 @@ from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from tests.deliveries import event_body, post, signed
 from tests.factories import make_grant, make_identity, make_user
-from tests.fake_service import FakeService, answer, http
+from tests.fake_service import answer, http
+from tests.lifecycle.broken_statements import refused
 from tests.sign_in import begin
 
 pytestmark = [
@@ -48,18 +46,18 @@ GOOD = {"access_token": SENT[0], "refresh_token": SENT[1], "expires_in": 3600}
 
 
 @pytest.fixture
-def identity(service: FakeService) -> LinkedIdentity:
+def identity(service):
     past = timezone.now() - timedelta(minutes=1)
     made = make_identity(make_user(), refetch_due_at=past)
     make_grant(made, refresh_token=HELD, access_expires_at=past)
     return LinkedIdentity.objects.get(pk=made.pk)
 
 
-def reported(error: BaseException) -> str:
+def reported(error):
     """Django's page of every frame, and all variables of our frames, of each cause, too."""
-    shown: list[str] = []
-    chain: list[BaseException] = []
-    each: BaseException | None = error
+    shown = []
+    chain = []
+    each = error
     while each is not None and each not in chain:
         chain.append(each)
         for frame, _line in traceback.walk_tb(each.__traceback__):
@@ -74,7 +72,7 @@ def reported(error: BaseException) -> str:
     return "".join(shown) + repr(chain)
 
 
-def _printed(value: object) -> str:
+def _printed(value):
     try:
         return repr(value)
     except DatabaseError as error:
@@ -82,39 +80,14 @@ def _printed(value: object) -> str:
         return type(error).__name__
 
 
-def sent_home(error: Exception) -> bytes:
-    """What Celery's worker writes to its parent, who can read it."""
-    pickled = pickle.dumps(error)
-    arrived = pickle.loads(pickled)
-    assert (type(arrived), str(arrived)) == (type(error), str(error))
-    return pickled
+def hides(error, *texts, log="", says=""):
+    """The report and the ``log`` have none of these texts, and do say what it is about."""
+    shown = reported(error) + log
+    assert says in shown
+    assert not [text for text in texts if text in shown]
 
 
-def fails_at(
-    statement: str, number: int, kind: type[Exception] = DatabaseError
-) -> Callable[..., Any]:
-    """A database that takes ``number`` such statements and loses the next one."""
-    taken: list[str] = []
-
-    def execute(run: Any, sql: str, *rest: Any) -> Any:
-        if sql.startswith(statement):
-            taken.append(sql)
-            if len(taken) > number:
-                raise kind("gone")
-        return run(sql, *rest)
-
-    return execute
-
-
-def run_task(_identity: LinkedIdentity) -> None:
-    tasks.refetch_due(20)
-
-
-def run_command(identity: LinkedIdentity) -> None:
-    call_command("identity_refetch", identity.pk)
-
-
-def huge(held: socket.socket) -> None:
+def huge(held):
     held.sendall(
         b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SENT[0].encode() * 30_000
     )
@@ -138,9 +111,7 @@ def huge(held: socket.socket) -> None:
     ids=["invalid_grant", "refused", "shape", "two subjects",
          "subject", "not json", "redirect", "429", "503", "closed", "huge"],
 )  # fmt: skip
-def test_a_refresh_that_fails_shows_no_token(
-    service: FakeService, identity: LinkedIdentity, bad: Any
-) -> None:
+def test_a_refresh_that_fails_shows_no_token(service, identity, bad):
     """Neither the one that was presented nor those in the answer that was not taken.
 
     Not on the page, and not in the pickle that Celery makes of what a task raises.
@@ -148,10 +119,11 @@ def test_a_refresh_that_fails_shows_no_token(
     service.answers["token"] = bad
     with pytest.raises(IdentityError) as caught:
         flows.access_token_for(identity)
-    shown = reported(caught.value)
-    assert type(caught.value).__name__ in shown
-    assert not [secret for secret in (*SECRETS, CLIENT_SECRET) if secret in shown]
-    pickled = sent_home(caught.value)
+    name = type(caught.value).__name__
+    hides(caught.value, *SECRETS, CLIENT_SECRET, says=name)
+    pickled = pickle.dumps(caught.value)
+    arrived = pickle.loads(pickled)
+    assert (type(arrived), str(arrived)) == (type(caught.value), str(caught.value))
     assert not [secret for secret in SECRETS if secret.encode() in pickled]
 
 
@@ -176,40 +148,35 @@ def test_a_refresh_that_fails_shows_no_token(
     ids=["closed", "503", "redirect", "another subject", "shape", "refused"],
 )
 @pytest.mark.parametrize("endpoint", ["claims", "kyc"])
-def test_a_read_that_fails_shows_no_token_and_no_person(
-    service: FakeService, bad: Any, endpoint: str
-) -> None:
+def test_a_read_that_fails_shows_no_token_and_no_person(service, bad, endpoint):
     """Whatever prints the variables."""
     service.answers[endpoint] = bad
     read = getattr(ServiceClient(conf.application()), endpoint)
     with pytest.raises(IdentityError) as caught:
         read("subject-1", access_token=Secret(ACCESS))
-    shown = reported(caught.value)
-    assert not [text for text in (ACCESS, "subject-1") if text in shown]
+    hides(caught.value, ACCESS, "subject-1")
 
 
 @pytest.mark.parametrize("kind", [DatabaseError, OperationalError, RuntimeError])
-def test_a_database_that_fails_shows_no_token(
-    service: FakeService, identity: LinkedIdentity, kind: type[Exception],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_a_database_that_fails_shows_no_token(service, identity, kind, monkeypatch):
     """The moment in which the new tokens are in hand and cannot be stored."""
     monkeypatch.setattr(grants, "STORED_WITHIN", 0.0)
     service.answers["token"] = GOOD
-    lost = connection.execute_wrapper(fails_at("UPDATE", 1, kind))
+    lost = refused("UPDATE", error=kind, after=1)
     with lost, pytest.raises((UnexpectedError, StorageUnavailable)) as caught:
         flows.access_token_for(identity)
-    shown = reported(caught.value)
-    assert kind.__name__ in shown
-    assert not [secret for secret in SECRETS if secret in shown]
+    hides(caught.value, *SECRETS, says=kind.__name__)
 
 
 @pytest.mark.parametrize("statement", ["UPDATE", "INSERT"])
-@pytest.mark.parametrize("work", [run_command, run_task])
+@pytest.mark.parametrize(
+    "work",
+    [lambda one: call_command("identity_refetch", one.pk), lambda _: tasks.refetch_due(20)],
+    ids=["command", "task"],
+)  # fmt: skip
 def test_a_refetch_that_cannot_be_stored_shows_no_credential(
-    service: FakeService, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture,
-    work: Callable[[LinkedIdentity], object], statement: str,
-) -> None:  # fmt: skip
+    service, identity, caplog, work, statement
+):
     """Nor the tokens with which it was read. A task as a command."""
     credential = service.credential()
     service.bend = lambda _another: credential
@@ -217,7 +184,7 @@ def test_a_refetch_that_cannot_be_stored_shows_no_credential(
     # An UPDATE takes the lease, the next one stores the tokens.
     number = 2 if statement == "UPDATE" else 0
     shown = ""
-    with connection.execute_wrapper(fails_at(statement, number, RuntimeError)):
+    with refused(statement, error=RuntimeError, after=number):
         try:
             work(identity)
         except (CommandError, UnexpectedError) as error:
@@ -229,25 +196,19 @@ def test_a_refetch_that_cannot_be_stored_shows_no_credential(
 
 
 @pytest.mark.parametrize("statement", ["INSERT", "SELECT", "UPDATE"])
-def test_an_event_that_fails_shows_nothing_of_its_body(
-    caplog: pytest.LogCaptureFixture, statement: str
-) -> None:
+def test_an_event_that_fails_shows_nothing_of_its_body(caplog, statement):
     """A bug of ours, or of a receiver of Django's own signals."""
     make_identity(make_user())
     body = event_body("claim.revoked", provider="a-provider")
-    broken = connection.execute_wrapper(fails_at(statement, 0, RuntimeError))
-    with broken:
+    with refused(statement, error=RuntimeError):
         assert post(body).status_code == 500
         with pytest.raises(UnexpectedError) as caught:
             flows.receive_event(body, signature=signed(body))
-    shown = reported(caught.value) + caplog.text
-    assert "RuntimeError" in shown
-    assert not [text for text in ("subject-1", "a-provider") if text in shown]
+    texts = ("subject-1", "a-provider")
+    hides(caught.value, *texts, log=caplog.text, says="RuntimeError")
 
 
-def test_a_sign_in_that_fails_shows_nobody(
-    service: FakeService, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_sign_in_that_fails_shows_nobody(service, caplog):
     """At each statement with which it stores what came: neither person, nor code, nor token."""
     service.answers["token"] = GOOD
     for number in range(1, 4):
@@ -257,10 +218,8 @@ def test_a_sign_in_that_fails_shows_nobody(
         [key] = [
             each.value for each in browser.cookies.values() if "browser" in each.key
         ]
-        broken = connection.execute_wrapper(fails_at("UPDATE", number, RuntimeError))
+        broken = refused("UPDATE", error=RuntimeError, after=number)
         with broken, pytest.raises(UnexpectedError) as caught:
             flows.complete_sign_in(callback, browser_key=key, user=None)
-        shown = reported(caught.value) + caplog.text
-        assert "RuntimeError" in shown
-        people = ("subject-1", "ada@example.org", "a-code", state, key)
-        assert not [text for text in (*SECRETS, *people) if text in shown]
+        texts = (*SECRETS, "subject-1", "ada@example.org", "a-code", state, key)
+        hides(caught.value, *texts, log=caplog.text, says="RuntimeError")

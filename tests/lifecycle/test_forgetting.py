@@ -1,26 +1,25 @@
-"""What goes with an identity, whoever deletes it: events' content, sessions, and who is told."""
+"""What goes with an identity, whoever deletes it, and which signal tells the site of what."""
 
 import io
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models.signals import pre_delete
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from django_identity import signals
-from django_identity.backends import BACKEND_PATH
+from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.lifecycle.arriving import connect
 from django_identity.lifecycle.ground import withdrawal
-from django_identity.lifecycle.leaving import disconnecting, pending_erasures
+from django_identity.lifecycle.leaving import disconnecting
+from django_identity.lifecycle.minute import follow_up
 from django_identity.lifecycle.operators import interventions
+from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import (
+    Consent,
     ErasureReceipt,
     LinkedIdentity,
     TokenGrant,
@@ -28,20 +27,23 @@ from django_identity.models import (
 )
 from tests.deliveries import deliver
 from tests.factories import (
+    AN_HOUR_AGO,
     LONG_AGO,
+    make_claim,
     make_event,
     make_grant,
     make_identity,
     make_identity_by_code,
     make_user,
 )
-from tests.sign_in import is_signed_in
-from tests.views.connect.pages import LOCAL, browser_of
+from tests.fake_service import INVALID_GRANT
+from tests.lifecycle.commands import said_by
+from tests.lifecycle.grants import expired, of_users
+from tests.views.connect.pages import browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SUBJECT = "subject-1"
-Told = list[tuple[str, Any]]
 
 
 class SitesOwnIdentity(LinkedIdentity):
@@ -61,56 +63,15 @@ pre_delete.connect(
 )
 
 
-@pytest.fixture
-def told():
-    """Which signal was sent after the commit, with the user's key."""
-    heard: Told = []
-
-    def unlinked(user, **_arguments):
-        assert not connection.in_atomic_block
-        heard.append(("identity_unlinked", user.pk))
-
-    def ended(user, **_arguments):
-        assert not connection.in_atomic_block
-        heard.append(("sessions_ended", user.pk))
-
-    signals.identity_unlinked.connect(unlinked, weak=False)
-    signals.sessions_ended.connect(ended, weak=False)
-    return heard
-
-
-Way = Callable[[User, LinkedIdentity], object]
-
-
-def site_closes_the_account(user, _identity):
-    user.delete()
-
-
-def site_deletes_the_identity(_user, identity):
-    identity.delete()
-
-
-def site_deletes_by_a_query(_user, identity):
-    LinkedIdentity.objects.only("pk").filter(pk=identity.pk).delete()
-
-
-def person_disconnects(_user, identity):
-    disconnecting.disconnect(identity)
-
-
-def operator_erases(_user, identity):
-    interventions.erase(identity)
-
-
-WAYS: dict[str, Way] = {
-    "the account": site_closes_the_account,
+WAYS = {
+    "the account": lambda user, _: user.delete(),
     "accounts": lambda user, _: User.objects.filter(pk=user.pk).delete(),
-    "the identity": site_deletes_the_identity,
-    "by a query": site_deletes_by_a_query,
+    "the identity": lambda _, row: row.delete(),
+    "by a query": lambda _, row: LinkedIdentity.objects.only("pk").filter(pk=row.pk).delete(),
     "by a proxy": lambda _, row: SitesOwnIdentity.objects.filter(pk=row.pk).delete(),
-    "disconnected": person_disconnects,
-    "erased": operator_erases,
-}
+    "disconnected": lambda _, row: disconnecting.disconnect(row),
+    "erased": lambda _, row: interventions.erase(row),
+}  # fmt: skip
 
 
 def lived(user):
@@ -128,7 +89,7 @@ def content():
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_the_content_of_the_events_goes_with_the_identity(way, told):
+def test_the_content_of_the_events_goes_with_the_identity(way, heard):
     """And the receivers are told for whom, with a key, after the commit."""
     user = make_user()
     key = user.pk
@@ -138,13 +99,14 @@ def test_the_content_of_the_events_goes_with_the_identity(way, told):
     way(user, identity)
     assert [each[0] for each in content()] == ["of-eve"]
     assert WebhookEvent.objects.count() == 3
+    told = of_users(heard)
     assert told.count(("identity_unlinked", key)) == 1
     assert ("sessions_ended", key) in told
     assert {each[1] for each in told} == {key}
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_nothing_has_happened_if_the_sites_transaction_rolls_back(way, told):
+def test_nothing_has_happened_if_the_sites_transaction_rolls_back(way, heard):
     user = make_user()
     identity = lived(user)
     before = content()
@@ -154,10 +116,10 @@ def test_nothing_has_happened_if_the_sites_transaction_rolls_back(way, told):
         raise KeyError
     assert content() == before
     assert LinkedIdentity.objects.get().session_epoch == epoch
-    assert told == []
+    assert heard == []
 
 
-def test_what_is_revoked_ends_no_sessions_again(told):
+def test_what_is_revoked_ends_no_sessions_again(heard):
     """The revocation has said so."""
     user = make_user()
     key = user.pk
@@ -165,42 +127,23 @@ def test_what_is_revoked_ends_no_sessions_again(told):
     make_event(identity, "kyc.verified")
     user.delete()
     assert content() == []
-    assert told == [("identity_unlinked", key)]
+    assert of_users(heard) == [("identity_unlinked", key)]
 
 
-@pytest.mark.parametrize(
-    "way",
-    [site_deletes_the_identity, site_deletes_by_a_query, person_disconnects],
-)
-def test_the_session_of_a_password_goes_on(way, service):
-    """In another browser, and in the one whose session began with the identity before."""
-    user = make_user()
-    identity = make_identity(user, account_made=False)
-    by_identity, by_password, both = Client(), Client(), Client()
-    by_identity.force_login(user, backend=BACKEND_PATH)
-    by_password.force_login(user, backend=LOCAL)
-    both.force_login(user, backend=BACKEND_PATH)
-    both.force_login(user, backend=LOCAL)
-    assert is_signed_in(by_identity)
-    way(user, identity)
-    assert not is_signed_in(by_identity)
-    assert is_signed_in(by_password)
-    assert is_signed_in(both)
-
-
-def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(told):
+def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(heard):
     """Its subject may be linked anew, to somebody else."""
     stale = make_identity(make_user())
     LinkedIdentity.objects.get().delete()
     lived(make_user("eve"))
     before = content()
-    told.clear()
+    heard.clear()
+    assert not disconnecting.disconnect(stale)
     stale.delete()
     assert content() == before
-    assert told == []
+    assert heard == []
 
 
-def test_the_deletion_of_a_copy_takes_nothing_with_it_here(told):
+def test_the_deletion_of_a_copy_takes_nothing_with_it_here(heard):
     """A site's archive in another database: of its row Django tells the same receivers."""
     identity = lived(make_user())
     before = content()
@@ -208,25 +151,9 @@ def test_the_deletion_of_a_copy_takes_nothing_with_it_here(told):
     pre_delete.send(LinkedIdentity, instance=identity, using="archive", origin=identity)
     assert content() == before
     assert len(before) == 2
-    assert told == []
+    assert heard == []
     identity.refresh_from_db()
     assert identity.session_epoch == epoch
-
-
-@pytest.mark.parametrize(
-    "way", [site_deletes_the_identity, person_disconnects, operator_erases]
-)
-def test_a_row_that_was_moved_goes_with_its_events(way, told):
-    """An operator has moved it to the person's other account, after the site read it."""
-    user = make_user()
-    stale = make_identity(user, account_made=False)
-    make_event(stale, "kyc.verified")
-    other = make_user("other")
-    LinkedIdentity.objects.update(user=other)
-    way(other, stale if way is not operator_erases else LinkedIdentity.objects.get())
-    assert content() == []
-    assert ("sessions_ended", other.pk) in told
-    assert user.pk not in {each[1] for each in told}
 
 
 # A subject who is not linked
@@ -252,25 +179,18 @@ def test_a_deletion_event_empties_what_sql_left():
     assert WebhookEvent.objects.latest("pk").outcome == "applied"
 
 
-def test_a_deletion_event_about_nobody_leaves_no_receipt():
-    """There was nothing to erase."""
-    deliver("data.deletion_requested", subject="nobody")
-    assert not ErasureReceipt.objects.exists()
-    assert WebhookEvent.objects.get().outcome == "ignored"
-
-
-def test_any_other_event_about_nobody_empties_nothing():
+def test_an_operator_is_told_of_what_sql_left_and_empties_it():
+    """No other event about nobody does, nor does a deletion of nobody leave a receipt."""
     left_by_sql()
     deliver("consent.revoked")
+    deliver("data.deletion_requested", subject="nobody")
+    assert not ErasureReceipt.objects.exists()
     assert len(content()) == 2
-
-
-def test_the_command_empties_what_sql_left_and_says_how_many():
-    left_by_sql()
-    out = io.StringIO()
-    call_command("identity_erase", SUBJECT, "--yes", stdout=out)
-    assert "2 webhookevent" in out.getvalue()
+    told = said_by("identity_doctor", may_fail=True)
+    assert "events with content of somebody who is not linked: 2" in told
+    assert "2 webhookevent" in said_by("identity_erase", SUBJECT, "--yes")
     assert content() == []
+    assert "not linked" not in said_by("identity_doctor", may_fail=True)
 
 
 def test_the_audit_of_the_command_searches_for_a_subject_who_is_not_linked():
@@ -285,34 +205,16 @@ def test_the_audit_of_the_command_searches_for_a_subject_who_is_not_linked():
 # Who ends sessions
 
 
-ENDS: dict[str, Way] = {
-    "everywhere": lambda user, _: browser_of(user).post(
-        reverse("identity:sign_out"), {"everywhere": "yes"}
-    ),
-    "revoked by the service": lambda *_: deliver("consent.revoked"),
-    "revoked by an operator": lambda _, identity: interventions.revoke([identity]),
-    "deleted at the service": lambda *_: (
-        deliver("data.deletion_requested"),
-        pending_erasures.retry(),
-    ),
-}
-
-
-@pytest.mark.parametrize("way", ENDS.values(), ids=ENDS)
-def test_whatever_ends_sessions_says_so(way, told):
+def test_whatever_ends_sessions_says_so(heard):
     """With the user, so that a site's own tokens end too."""
-    user = make_user()
-    key = user.pk
-    way(user, make_identity(user))
-    assert ("sessions_ended", key) in told
-
-
-def test_undoing_a_code_says_so(told, settings):
-    user = make_user()
-    make_identity_by_code(user)
-    assert connect.undo(user)
+    ada, bob = make_user("ada"), make_user("bob")
+    make_identity(ada)
+    browser_of(ada).post(reverse("identity:sign_out"), {"everywhere": "yes"})
+    make_identity_by_code(bob, subject="subject-2")
+    assert connect.undo(bob)
     names = ("sessions_ended", "identity_unlinked")
-    assert told == [(name, user.pk) for name in names]
+    ended = [("sessions_ended", ada.pk), *((name, bob.pk) for name in names)]
+    assert of_users(heard) == ended
 
 
 def test_an_identity_whose_account_is_gone_can_be_deleted():
@@ -328,3 +230,91 @@ def test_an_identity_whose_account_is_gone_can_be_deleted():
     assert not LinkedIdentity.objects.exists()
     assert not TokenGrant.objects.exists()
     deliver("data.deletion_requested", subject=identity.subject)
+
+
+# Which signal tells the site of what, each once and after the commit
+
+
+def names(heard):
+    return [name for name, _arguments in heard]
+
+
+def linked(**fields):
+    """Somebody who signed in an hour ago, with a proven claim."""
+    held = {"signed_in_at": AN_HOUR_AGO, "scopes": ["kyc:read"], **fields}
+    identity = make_identity(make_user(), **held)
+    make_claim(identity)
+    return identity
+
+
+@pytest.mark.parametrize(
+    ("event_type", "told"),
+    [
+        ("kyc.verified", []), ("kyc.rejected", ["kyc_changed"]), ("claim.issued", []),
+        ("claim.revoked", ["claims_changed", "kyc_changed"]),
+        ("consent.revoked", ["sessions_ended", "consent_revoked"]),
+        ("data.deletion_requested", ["sessions_ended", "identity_unlinked", "consent_revoked"]),
+    ],
+)  # fmt: skip
+def test_each_event_is_told(heard, event_type, told):
+    """That it came, and what it changed for whom. What brings something is read later.
+
+    An erasure is told when it is done, and nothing changes by an event about nobody.
+    """
+    identity = linked()
+    deliver(
+        event_type, status="rejected" if event_type == "kyc.rejected" else "verified"
+    )
+    assert names(heard) == [*told, "event_received"]
+    assert heard[-1][1]["event"].event_type == event_type
+    for name, arguments in heard[:-1]:
+        if name in ("sessions_ended", "identity_unlinked"):
+            assert arguments["user"] == identity.user
+        else:
+            assert arguments["identity"] == identity
+
+    heard.clear()
+    follow_up.retry_pending()
+    deliver("consent.revoked", subject="nobody")
+    done = ["data_erased"] * (event_type == "data.deletion_requested")
+    assert names(heard) == [*done, "event_received"]
+
+
+def test_the_end_of_the_grant_is_told_with_the_level_that_it_brought(service, heard):
+    """A socket behind a gate with that level is asked again."""
+    identity = linked()
+    expired(identity)
+    service.answers["token"] = INVALID_GRANT
+    with suppress(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert names(heard) == ["kyc_changed", "reauthorization_needed"]
+    for _name, told in heard:
+        assert told["identity"].kyc_state == ("", "")
+
+
+def test_a_refresh_with_fewer_scopes_is_told_with_what_goes(service, settings, heard):
+    """The level, the claims, and the grant."""
+    later = ["claims:read", "kyc:read"]
+    settings.DJANGO_IDENTITY = service.settings(
+        SCOPES=["profile:read"], LATER_SCOPES=later
+    )
+    identity = linked(scopes=["profile:read", *later])
+    expired(identity, scopes=identity.scopes)
+    service.token = {"scope": "profile:read"}
+    with suppress(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert names(heard) == ["claims_changed", "kyc_changed", "reauthorization_needed"]
+    for _name, told in heard:
+        assert told["identity"].scopes == ["profile:read"]
+
+
+def test_a_revocation_by_an_admin_is_told_once_it_stands(heard):
+    """Like one by the service; what was rolled back is not told."""
+    identity = linked()
+    with suppress(KeyError), transaction.atomic():
+        interventions.revoke([identity])
+        raise KeyError
+    assert heard == []
+    assert interventions.revoke([identity]) == 1
+    assert names(heard) == ["sessions_ended", "consent_revoked"]
+    assert heard[1][1]["identity"].consent == Consent.REVOKED

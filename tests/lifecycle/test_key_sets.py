@@ -1,7 +1,9 @@
 """The key set that is believed: how it is asked for, how long it serves, what a new key costs."""
 
+import json
 import os
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -16,6 +18,8 @@ from django_identity.exceptions import (
     SubjectMismatch,
 )
 from django_identity.lifecycle.said import key_sets
+from django_identity.service.answers import ClaimsAnswer
+from tests.credentials import issuer
 from tests.fake_service import (
     answer,
     html,
@@ -24,13 +28,51 @@ from tests.fake_service import (
     serving,
     truncated,
 )
-from tests.lifecycle.published_keys import (
-    claims_answer,
-    document,
-    publish,
-    slowly,
-    time_passes,
-)
+
+KEYS = {"key-1": issuer.KEY, "key-2": issuer.OTHER_KEY}
+
+
+def document(*kids):
+    return json.dumps({"keys": [issuer.jwk(kid, KEYS[kid]) for kid in kids]}).encode()
+
+
+def publish(service, *kids, headers=""):
+    """From now on the key set is this one."""
+    service.answers["jwks"] = http(document(*kids), headers=headers)
+
+
+def slowly(seconds, *kids):
+    """An answer that takes its time."""
+
+    def answer_late(connection):
+        time.sleep(seconds)
+        connection.sendall(http(document(*kids)))
+
+    return answer_late
+
+
+def claims_answer(service, kid, *, signed_by="", **head):
+    """The service's claims response with a credential signed by the key of that name."""
+    now = int(time.time())
+    claims = {"iss": service.origin, "aud": service.client_id, "sub": service.subject}
+    body = issuer.payload(**claims, iat=now, exp=now + 86_400)
+    text = issuer.join(
+        issuer.token(
+            issuer.header(kid=kid, **head), body, KEYS.get(signed_by or kid, issuer.KEY)
+        ),
+        issuer.DISCLOSURES,
+    )
+    return ClaimsAnswer(service.subject, (), text)
+
+
+def time_passes(seconds):
+    """Make all key sets of this process older."""
+    for origin in key_sets._origins.values():
+        origin.began -= seconds
+        origin.tries = deque(
+            (moment - seconds for moment in origin.tries), origin.tries.maxlen
+        )
+
 
 BUSY = answer({"error": "busy"}, status="503 Busy")
 #: Only a 200 answers, however good the rest looks.
@@ -50,9 +92,7 @@ def site(origin):
 
 def verified(site, service, kid, **head):
     given = claims_answer(service, kid, **head)
-    proof = key_sets.verify_answer(site, given, subject=service.subject)
-    assert proof is not None
-    return proof
+    return key_sets.verify_answer(site, given, subject=service.subject)
 
 
 def reason_of(site, service, kid, **head):
@@ -72,9 +112,14 @@ def must_wait(site, service, kid):
 
 
 def test_the_request_carries_nothing(origin, site):
-    """No token and no cookie; from the settings' origin and nowhere else."""
-    publish(origin, "key-1", headers="Set-Cookie: a=b\r\n")
-    key_sets.current(site)
+    """No token and no cookie; from the settings' origin and nowhere else.
+
+    Key sets of up to 64 KB are served as all sorts of things.
+    """
+    body = document("key-1").ljust(64 * 1024)
+    headers = "Set-Cookie: a=b\r\nContent-Type: text/html\r\n"
+    origin.answers["jwks"] = http(body, headers=headers)
+    assert repr(key_sets.current(site)) == "<KeySet ['key-1']>"
     time_passes(301)
     key_sets.current(site)
     assert len(origin.requests) == 2
@@ -84,13 +129,6 @@ def test_the_request_carries_nothing(origin, site):
         assert b"authorization" not in sent
         assert b"cookie" not in sent
         assert b"accept-encoding: identity" in sent
-
-
-def test_64_kb_of_any_content_type_are_a_set(origin, site):
-    """Key sets are served as all sorts of things."""
-    body = document("key-1").ljust(64 * 1024)
-    origin.answers["jwks"] = http(body, headers="Content-Type: text/html\r\n")
-    assert repr(key_sets.current(site)) == "<KeySet ['key-1']>"
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,17 @@
-"""Linking: one decision table, and one transaction."""
+"""Linking: one decision table, one transaction, and few tries of codes."""
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
-from django.db.models import Model
+from django.contrib.auth.models import AnonymousUser, Group, User
 from django.db.models.signals import pre_save
 from django.test import Client
 from django.utils import timezone
 
 from django_identity import signals
+from django_identity.exceptions import FlowError, InvalidConnectCode
+from django_identity.lifecycle.arriving import connect
 from django_identity.lifecycle.arriving.decisions import (
     DECISIONS,
     Allow,
@@ -19,18 +19,21 @@ from django_identity.lifecycle.arriving.decisions import (
     Subject,
 )
 from django_identity.lifecycle.arriving.request import Arrival
-from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
+    ConnectRedemption,
     Consent,
-    ErasureReceipt,
     LinkedIdentity,
     LinkedVia,
     StoredClaim,
     TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
+from tests.concurrency import at_once
 from tests.deliveries import deliver
 from tests.factories import LONG_AGO, make_identity, make_user
+from tests.fake_service import refusal
+from tests.lifecycle.conftest import Asked
+from tests.lifecycle.grants import announced
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -38,7 +41,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 #: How the row is linked, of each state that has one.
-STATES: dict[Subject, dict[str, Any]] = {
+STATES = {
     Subject.CONNECT: {"linked_via": LinkedVia.CONNECT},
     Subject.OAUTH: {},
     Subject.REVOKED: {"consent": Consent.REVOKED, "revoked_at": LONG_AGO},
@@ -46,39 +49,6 @@ STATES: dict[Subject, dict[str, Any]] = {
     Subject.OAUTH_ELSEWHERE: {},
 }
 ALL_ASKED = ("may_sign_up", "may_link", "may_sign_in")
-
-
-class Asked(IdentityPolicy):
-    """Remembers what it was asked, with which claims, and says yes."""
-
-    questions: list[tuple[str, dict[str, Any]]] = []
-
-    @classmethod
-    def names(cls):
-        return [name for name, _ in cls.questions]
-
-    def may_sign_up(self, *, claims, **_given):
-        self.questions.append(("may_sign_up", dict(claims)))
-        return True
-
-    def may_sign_in(self, user, *, claims):
-        self.questions.append(("may_sign_in", dict(claims)))
-        return True
-
-    def may_link(self, user, profile, *, claims):
-        self.questions.append(("may_link", dict(claims)))
-        return True
-
-    def update_user(self, user, *, claims, **_given):
-        self.questions.append(("update_user", dict(claims)))
-
-
-@pytest.fixture
-def site(service, settings):
-    given = service.settings(POLICY=f"{__name__}.Asked")
-    settings.DJANGO_IDENTITY = given
-    Asked.questions.clear()
-    return service
 
 
 #: Each case of the table: how the person came, and how the subject is linked.
@@ -89,16 +59,16 @@ CASES = {
 }
 
 
-def write_rows(ada, bob, subject, *, account_made=False):
+def write_rows(ada, bob, subject):
     if subject in STATES:
         owner = bob if subject.value.endswith("another account") else ada
-        make_identity(owner, account_made=account_made, **STATES[subject])
+        make_identity(owner, account_made=False, **STATES[subject])
     if subject is Subject.HOLDS_ANOTHER:
         make_identity(ada, subject="subject-2", consent=Consent.REVOKED)
 
 
 @pytest.mark.parametrize("case", CASES, ids=" / ".join)
-def test_each_row_of_the_table_decides_who_may_link(site, case):
+def test_each_row_of_the_table_decides_who_may_link(asking, case):
     """Each row of the table, through the pages."""
     arrival, subject = case
     ada, bob = make_user("ada"), make_user("bob")
@@ -147,110 +117,29 @@ def test_a_code_never_makes_and_never_restores_a_way_in():
             assert (decision.via == LinkedVia.OAUTH) is (subject is Subject.OAUTH)
 
 
-def test_an_account_that_is_being_erased_gets_no_new_link(site):
-    """By a code, or by a sign-in whose button was pressed before."""
-    ada = make_user("ada")
-    browser = browser_of(ada)
-    state = begin(browser)
-    request = {
-        "account": str(ada.pk),
-        "requested_at": LONG_AGO,
-        "next_attempt_at": LONG_AGO,
-    }
-    ErasureReceipt.objects.create(**request)
-    for refused in (come_back(browser, state), hand_in(browser)):
-        assert "erasure_pending" in refused.content.decode()
-    assert not LinkedIdentity.objects.exists()
-
-
 class Refuses(IdentityPolicy):
-    """No identity signs in, and none is linked."""
+    """No identity signs in."""
 
     def may_sign_in(self, user, **_proven):
         return False
 
-    def may_link(self, user, profile, **_proven):
-        return False
 
-
-@pytest.fixture
-def refusing(site, settings):
-    given = site.settings(POLICY=f"{__name__}.Refuses")
-    settings.DJANGO_IDENTITY = given
-
-
-@pytest.fixture
-def written():
-    """Each account or identity that is written, if only in a transaction that is rolled back."""
-    rows: list[Model] = []
+def test_a_refused_sign_up_leaves_no_row_of_anybodys(service, use_policy):
+    """Not even those that the site has written beside the account."""
+    use_policy(Refuses)
+    written = []
 
     def receive(instance, **_kwargs):
-        rows.append(instance)
-        Group.objects.create(name=f"the site's own {len(rows)}")
+        written.append(Group.objects.create(name=f"the site's own {len(written)}"))
 
     for sender in (User, LinkedIdentity):
         pre_save.connect(receive, sender=sender, weak=False)
-    return rows
-
-
-def test_a_refused_sign_up_leaves_no_row_of_anybodys(refusing, written):
-    """Not even those that the site has written beside the account."""
     browser = Client()
     assert "sign_in_not_allowed" in sign_in(browser).content.decode()
     assert len(written) > 1
     assert not is_signed_in(browser)
     for model in (Group, User, LinkedIdentity, StoredClaim, TokenGrant):
         assert not model._default_manager.exists()
-
-
-@pytest.mark.parametrize("way", [sign_in, hand_in])
-def test_a_refused_link_is_never_written(refusing, way, written):
-    victim = browser_of(make_user("victim"))
-    written.clear()
-    assert "link_not_allowed" in way(victim).content.decode()
-    assert written == []
-
-
-def revoke_here():
-    """As an operator does."""
-    interventions.revoke(LinkedIdentity.objects.all())
-
-
-@pytest.mark.parametrize(
-    ("withdraw", "is_known"),
-    [
-        (partial(deliver, "consent.revoked"), False),
-        (partial(deliver, "data.deletion_requested"), True),
-        (revoke_here, True),
-    ],
-    ids=["a stranger revokes", "a known person is deleted", "an operator revokes"],
-)
-def test_a_withdrawal_on_the_way_is_heard(site, withdraw, *, is_known):
-    """It came after the button and before the end: the sign-in is refused."""
-    if is_known:
-        sign_in(Client())
-    browser = Client()
-    state = begin(browser)
-    site.meanwhile["token"] = withdraw
-    page = come_back(browser, state).content.decode()
-    assert "consent_withdrawn" in page or "erasure_pending" in page
-    # An operator may have ended it, so the page does not say who did.
-    assert "You took back" not in page
-    assert not is_signed_in(browser)
-    assert not LinkedIdentity.objects.filter(consent=Consent.GRANTED).exists()
-    assert User.objects.exists() is is_known
-
-
-@pytest.fixture
-def told():
-    """The status of each ``kyc_changed``."""
-    statuses: list[str] = []
-
-    def changed(identity, **_kwargs):
-        statuses.append(identity.kyc_status)
-
-    signals.kyc_changed.connect(changed, weak=False)
-    return statuses
 
 
 @pytest.mark.parametrize(
@@ -261,21 +150,21 @@ def told():
     ],
 )  # fmt: skip
 def test_a_level_that_an_event_changes_on_the_way_is_told_once(
-    site, told, event_type, expected, *, is_known
+    asking, event_type, expected, *, is_known
 ):
     """By the event if the person is known, and else by the sign-in, if it changed at all."""
     if is_known:
         sign_in(Client())
-        told.clear()
     browser = Client()
     state = begin(browser)
-    site.meanwhile["claims"] = partial(deliver, event_type)
-    come_back(browser, state)
+    asking.meanwhile["claims"] = partial(deliver, event_type)
+    with announced(signals.kyc_changed) as heard:
+        come_back(browser, state)
     assert is_signed_in(browser)
-    assert told == expected
+    assert [each.kyc_status for each in heard] == expected
 
 
-def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site):
+def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(service):
     """Even if its time-stamp is ahead of the site's clock."""
     sign_in(Client())
     deliver("consent.revoked", at=timezone.now() + timezone.timedelta(minutes=3))
@@ -284,20 +173,77 @@ def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site):
     assert is_signed_in(browser)
 
 
-def test_a_link_that_the_site_itself_revoked_is_one(site):
+def test_a_link_that_the_site_itself_revoked_is_one(service):
     """By a column alone: it stays, and the person comes back by it."""
-    told: list[bool] = []
-
-    def receive(*, created, **_arguments):
-        told.append(created)
-
-    signals.identity_linked.connect(receive)
     user = make_user()
     identity = make_identity(user, consent=Consent.REVOKED, kyc_status="", kyc_level="")
     browser = Client()
-    sign_in(browser)
-    sign_in(Client())
+    with announced(signals.identity_linked) as told:
+        sign_in(browser)
+        sign_in(Client())
     identity.refresh_from_db()
     assert (identity.consent, identity.kyc_status) == (Consent.GRANTED, "verified")
     assert is_signed_in(browser)
     assert told == []
+
+
+# Tries of codes in ten minutes: five for each user
+
+
+INVALID = refusal("INVALID_CONNECT_CODE")
+
+
+def redeem(user, number=0):
+    return connect.redeem(f"CNX-AB12-{number:04}", user=user)
+
+
+def tried(user, number):
+    try:
+        redeem(user, number)
+    except (InvalidConnectCode, FlowError) as error:
+        return error.code
+    return ""
+
+
+def test_five_tries_are_sent_and_the_sixth_waits(service):
+    """It says how long, and uses up nobody else's. Ten minutes after each they are free again."""
+    user = make_user()
+    service.answers["request"] = INVALID
+    for number in range(connect.MOST_TRIES):
+        assert tried(user, number) == "invalid_connect_code"
+    for number in range(6, 16):
+        with pytest.raises(FlowError) as refused:
+            redeem(user, number)
+        assert 590 <= refused.value.retry_after <= 600
+    assert service.calls("request") == connect.MOST_TRIES
+    assert not ConnectRedemption.objects.filter(outcome="").exists()
+
+    del service.answers["request"]
+    ConnectRedemption.objects.update(expires_at=timezone.now())
+    assert redeem(user, 20).consent == Consent.GRANTED
+
+
+def test_tries_at_once_are_counted_too(service):
+    """However many codes are handed in at the same moment, five are sent. Others have theirs.
+
+    Handing the same code in again sends nothing, so it counts for nothing.
+    """
+    service.answers["request"] = INVALID
+    user = make_user()
+    outcomes = at_once([partial(tried, user, number) for number in range(12)])
+    assert sorted(outcomes) == ["invalid_connect_code"] * 5 + ["too_many_tries"] * 7
+    assert service.calls("request") == connect.MOST_TRIES
+    del service.answers["request"]
+    bob = make_user("bob")
+    for _repeat in range(connect.MOST_TRIES + 1):
+        assert redeem(bob, 20).consent == Consent.GRANTED
+
+
+@pytest.mark.parametrize(
+    "nobody", [AnonymousUser(), User(username="new"), None], ids=["anonymous", "unsaved", "none"]
+)  # fmt: skip
+def test_a_code_of_nobody_is_not_sent(service, nobody):
+    """It would be spent, and verify no account."""
+    with pytest.raises(ValueError, match="user model"):
+        redeem(nobody)
+    assert service.calls("request") == 0

@@ -1,7 +1,5 @@
 """The site's policy is asked with what opens gates, and never with the credential itself."""
 
-from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, ClassVar
@@ -20,9 +18,15 @@ from django_identity.lifecycle.said import key_sets
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
-from tests.factories import make_claim, make_grant, make_identity, make_user
-from tests.fake_service import FakeService, html
-from tests.lifecycle.test_linking import Asked
+from tests.factories import (
+    AN_HOUR_AGO,
+    make_claim,
+    make_grant,
+    make_identity,
+    make_user,
+)
+from tests.fake_service import html
+from tests.lifecycle.conftest import Asked
 from tests.sign_in import begin, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -33,45 +37,24 @@ REASON = "A circle is a contract, so everybody in it is an adult."
 
 
 class AdultsAlone(IdentityPolicy):
-    """One line for each door."""
+    """One line for all doors."""
 
-    reasons = {
-        "sign_up_refused": REASON,
-        "link_not_allowed": REASON,
-        "sign_in_not_allowed": REASON,
-    }
+    doors = ("sign_up_refused", "link_not_allowed", "sign_in_not_allowed")
+    reasons = dict.fromkeys(doors, REASON)
 
-    def may_sign_up(self, *, claims, **_about):
+    def may_sign_up(self, *_about, claims, **_more):
         return "age_over_18" in claims
 
-    def may_link(self, user, profile, *, claims):
-        return "age_over_18" in claims
-
-    def may_sign_in(self, user, *, claims):
-        return "age_over_18" in claims
+    may_link = may_sign_in = may_sign_up
 
     def update_user(self, user, *, profile, **_about):
         user.first_name = profile.first_name
         user.save()
 
 
-def with_policy(service, settings, kind, **changes):
-    policy = f"{kind.__module__}.{kind.__qualname__}"
-    given = service.settings(POLICY=policy, **changes)
-    settings.DJANGO_IDENTITY = given
-
-
 @pytest.fixture
-def asking(service, settings):
-    """The policy says yes, and remembers what it was shown."""
-    with_policy(service, settings, Asked)
-    Asked.questions.clear()
-    return service
-
-
-@pytest.fixture
-def adults(service, settings):
-    with_policy(service, settings, AdultsAlone)
+def adults(service, use_policy):
+    use_policy(AdultsAlone)
     return service
 
 
@@ -100,38 +83,14 @@ def test_each_question_is_asked_with_the_claims(asking):
     assert claims_of(User.objects.get()) == proven
 
 
-class Writes(IdentityPolicy):
-    """It writes into what it is shown, and says what came of it."""
-
-    errors: ClassVar[list[str]] = []
-
-    def may_sign_up(self, *, claims, **_about):
-        for change in (
-            lambda: claims.update(unique_human=True),
-            lambda: claims.__setitem__("age_over_18", "yes"),
-            lambda: claims.pop("age_over_18"),
-        ):
-            with suppress(AttributeError, TypeError):
-                change()
-                self.errors.append("written")
-        return set(claims) == {*ADULT}
-
-
-def test_what_one_question_writes_no_other_sees(service, settings):
-    with_policy(service, settings, Writes)
-    assert sign_in(Client()).status_code == 302
-    assert Writes.errors == []
-    assert claims_of(User.objects.get()) == ADULT
-
-
 def list_as_revoked(service):
     answer = service.good("claims")
-    for claim in answer["data"]["claims"]:  # type: ignore[index,call-overload]
+    for claim in answer["data"]["claims"]:
         claim["revoked"] = True
     service.answers["claims"] = answer
 
 
-PROVES_NOTHING: dict[str, Callable[[FakeService], object]] = {
+PROVES_NOTHING = {
     "denied": lambda service: service.disclosed.update(age_over_18=False),
     "denied in an object": lambda service: service.disclosed.update(
         age_over_18={"verified": False, "value": True}
@@ -160,11 +119,11 @@ def test_what_opens_no_gate_is_not_shown(asking, case):
     assert claims_of(User.objects.get()) == {}
 
 
-def test_a_claim_that_is_not_kept_is_not_shown(service, settings):
+def test_a_claim_that_is_not_kept_is_not_shown(asking, settings):
     """Else a site would decide by what its gates never see."""
-    Asked.questions.clear()
-    service.disclosed = {"age_over_18": True, "country_resident": "NG"}
-    with_policy(service, settings, Asked, KEEP_CLAIMS=["age_over_18"])
+    asking.disclosed = {"age_over_18": True, "country_resident": "NG"}
+    kept = {"KEEP_CLAIMS": ["age_over_18"]}
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, **kept}
     sign_in(Client())
     assert shown() == [ADULT] * 2
 
@@ -195,24 +154,22 @@ class Levels(IdentityPolicy):
         self.shown.append(kyc)
 
 
-def test_a_level_that_nobody_stated_is_none(service, settings):
-    """It is not an empty one, into which a policy would have to look."""
-    with_policy(service, settings, Levels)
+@pytest.mark.parametrize("is_stated", [False, True])
+def test_the_level_is_shown_as_it_stands(service, use_policy, is_stated):
+    """What an event has taken back is rejected. One that nobody stated is none, and not empty."""
+    use_policy(Levels)
     Levels.shown.clear()
-    service.token["scope"] = "profile:read claims:read"
-    for _ in range(2):
-        sign_in(Client())
+    if is_stated:
+        service.meanwhile["claims"] = partial(deliver, "kyc.rejected")
+    else:
+        service.token["scope"] = "profile:read claims:read"
+    sign_in(Client())
+    if is_stated:
+        assert [level.status for level in Levels.shown] == ["rejected"]
+        return
+    sign_in(Client())
     assert len(Levels.shown) >= 2
     assert {*Levels.shown} == {None}
-
-
-def test_a_level_that_an_event_has_taken_back_is_not_shown(service, settings):
-    with_policy(service, settings, Levels)
-    Levels.shown.clear()
-    service.meanwhile["claims"] = partial(deliver, "kyc.rejected")
-    browser = Client()
-    sign_in(browser)
-    assert [level.status for level in Levels.shown] == ["rejected"]
 
 
 def test_a_code_shows_no_claims(asking):
@@ -230,27 +187,23 @@ def test_a_code_shows_no_claims(asking):
 
 
 def refused(response, code):
-    page: str = response.content.decode()
+    page = response.content.decode()
     assert f"<code>{code}</code>" in page
     return page
 
 
 def test_a_minor_gets_no_account_and_reads_the_sites_reason(adults):
     adults.disclosed = {"age_over_18": False}
-    page = refused(sign_in(Client()), "sign_up_refused")
-    assert REASON in page
-    assert "not taking new accounts" not in page
-    assert not User.objects.exists()
-    assert not LinkedIdentity.objects.exists()
-
-
-def test_a_frontend_reads_the_reason_too(adults):
-    adults.disclosed = {}
     browser = Client()
+    page = refused(sign_in(browser), "sign_up_refused")
+    assert REASON in page
     given = {"state": begin(browser), "code": "a-code"}
     address = reverse("identity_api:callback")
     told = browser.post(address, given, content_type="application/json").json()
     assert (told["code"], told["detail"]) == ("sign_up_refused", REASON)
+    assert "not taking new accounts" not in page
+    assert not User.objects.exists()
+    assert not LinkedIdentity.objects.exists()
 
 
 def test_a_minors_identity_is_not_linked(adults):
@@ -274,9 +227,7 @@ def test_of_somebody_who_returns_only_the_session_is_refused(adults, consent):
     """What they brought stays stored, so that what is gone opens no gate in another session."""
     adults.disclosed = {"age_over_18": False, "country_resident": "NG"}
     user = make_user(first_name="Before")
-    revoked_at = (
-        timezone.now() - timedelta(hours=1) if consent == Consent.REVOKED else None
-    )
+    revoked_at = AN_HOUR_AGO if consent == Consent.REVOKED else None
     identity = make_identity(user, consent=consent, revoked_at=revoked_at)
     make_claim(identity)
     make_grant(identity)
@@ -294,46 +245,35 @@ def test_of_somebody_who_returns_only_the_session_is_refused(adults, consent):
     assert User.objects.get().first_name == "Before"
 
 
-def browser_for(who):
-    """A browser of somebody ``new``, who ``links``, or who ``returns``."""
-    if who == "links":
-        return browser_of(make_user())
+@pytest.mark.parametrize("code", ["keys_unavailable", "malformed_answer"])
+@pytest.mark.parametrize("who", ["new", "links", "returns"])
+def test_claims_that_could_not_be_read_ask_to_try_again(adults, who, code):
+    """No is then no judgement of the person: the page says why, and not the site's reason.
+
+    Somebody who returns is in by what is proven still, if that can be judged.
+    """
+    browser = browser_of(make_user()) if who == "links" else Client()
     if who == "returns":
         sign_in(Client())
-    return Client()
-
-
-@pytest.mark.parametrize("who", ["new", "links", "returns"])
-def test_claims_that_could_not_be_read_ask_to_try_again(adults, who):
-    """No is then no judgement of the person: the page says why, and not the site's reason."""
-    browser = browser_for(who)
     users = User.objects.count()
-    adults.answers = {"jwks": html("503 Down")}
-    key_sets.forget()
+    if code == "keys_unavailable":
+        adults.answers = {"jwks": html("503 Down")}
+        key_sets.forget()
+    else:
+        answer = adults.good("claims")
+        answer["data"]["credential"] = None
+        adults.answers["claims"] = answer
 
     response = sign_in(browser)
 
-    page = refused(response, "keys_unavailable")
-    assert response.status_code == 503
+    if (who, code) == ("returns", "malformed_answer"):
+        assert is_signed_in(browser)
+        return
+    page = refused(response, code)
     assert "Try again" in page
     assert REASON not in page
     assert User.objects.count() == users
     assert LinkedIdentity.objects.count() == (who == "returns")
-
-
-@pytest.mark.parametrize("who", ["new", "links", "returns"])
-def test_an_answer_without_a_credential_is_one_that_could_not_be_read(adults, who):
-    """Somebody who returns is in by what is proven still."""
-    browser = browser_for(who)
-    answer = adults.good("claims")
-    answer["data"]["credential"] = None  # type: ignore[index,call-overload]
-    adults.answers["claims"] = answer
-    response = sign_in(browser)
-    if who == "returns":
-        assert response.status_code == 302
-        assert is_signed_in(browser)
-    else:
-        refused(response, "malformed_answer")
 
 
 # What it answers
@@ -344,23 +284,11 @@ class Answers(IdentityPolicy):
 
     answer: ClassVar[Any] = True
 
-    def may_sign_up(self, **_about):
+    def may_sign_up(self, *_about, **_more):
         return self.answer
 
-    def may_link(self, *_about, **_claims):
-        return self.answer
-
-    def may_sign_in(self, *_about, **_claims):
-        return self.answer
-
-    def may_accept_connect_answer(self, _answer):
-        return self.answer
-
-    def has_other_way_in(self, _user):
-        return self.answer
-
-    def keeps_account(self, *_about, **_made):
-        return self.answer
+    may_link = may_sign_in = may_accept_connect_answer = may_sign_up
+    has_other_way_in = keeps_account = may_sign_up
 
 
 async def _no():
@@ -368,7 +296,7 @@ async def _no():
 
 
 @pytest.fixture(params=["redirect", "text", "coroutine"])
-def odd_answer(request, service, settings, monkeypatch):
+def odd_answer(request, service, use_policy, monkeypatch):
     """Each is true, and none says yes. The name of its class."""
     unawaited = _no()
     answer = {
@@ -376,7 +304,7 @@ def odd_answer(request, service, settings, monkeypatch):
         "text": "no",
         "coroutine": unawaited,
     }[request.param]
-    with_policy(service, settings, Answers)
+    use_policy(Answers)
     monkeypatch.setattr(Answers, "answer", answer)
     yield type(answer).__name__
     unawaited.close()
@@ -420,12 +348,9 @@ def test_only_true_opens_another_way_in_and_keeps_an_account(odd_answer):
 
 
 @pytest.mark.parametrize("answer", [None, "", 0], ids=repr)
-def test_what_is_empty_is_a_no(service, settings, monkeypatch, answer):
+def test_what_is_empty_is_a_no(service, use_policy, monkeypatch, answer):
     """Such as ``claims.get("age_over_18")``, or a method without a ``return``."""
-    with_policy(service, settings, Answers)
+    use_policy(Answers)
     monkeypatch.setattr(Answers, "answer", answer)
     refused(sign_in(Client()), "sign_up_refused")
     assert not User.objects.exists()
-
-
-# What the site's own code reads

@@ -1,7 +1,5 @@
 """Why a gate is closed: one reason for each state, and none when it is open."""
 
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
@@ -47,7 +45,7 @@ def first_of_account(user, grant=None):
 
 
 #: What closes the gate of a claim, that of a level, and what the account page says first.
-CLOSED: dict[str, tuple[Reason | None, Reason | None, Reason | None]] = {
+CLOSED = {
     "proven": (None, None, None),
     "by code": (R.CONNECT_ONLY, None, R.CONNECT_ONLY),
     "revoked": (R.CONSENT_REVOKED, R.CONSENT_REVOKED, R.CONSENT_REVOKED),
@@ -94,10 +92,10 @@ def test_a_reason_says_since_when_and_what_is_held():
         assert standing_of(user).shortfall(parse("country_resident=NG")) == expected
 
 
-REVOKED: dict[str, Any] = {"revoked_at": LONG_AGO}
-RUN_OUT: dict[str, Any] = {"valid_until": AN_HOUR_AGO}
+REVOKED = {"revoked_at": LONG_AGO}
+RUN_OUT = {"valid_until": AN_HOUR_AGO}
 #: Of several claims the one nearest to a proof decides. The account page counts proofs.
-CLAIMS: list[tuple[list[dict[str, Any]], Reason | None, Reason | None]] = [
+CLAIMS = [
     ([], R.NOT_CONFIRMED, None),
     ([REVOKED | LISTED], R.REVOKED, R.REVOKED),
     ([REVOKED | LISTED | {"value": True}], R.REVOKED, R.REVOKED),
@@ -122,7 +120,7 @@ def test_a_claim_in_each_state():
 
 
 #: Nothing proves the claim: what the person can do depends on how the verification went.
-UNPROVEN: list[tuple[dict[str, Any], Reason, Reason | None]] = [
+UNPROVEN = [
     ({"kyc_status": "unverified"}, R.NOT_VERIFIED, R.NOT_VERIFIED),
     ({"kyc_status": "unverified", "last_error": "x"}, R.UNREAD, R.NOT_VERIFIED),
     ({"last_error": "credential_rejected"}, R.UNVERIFIABLE, None),

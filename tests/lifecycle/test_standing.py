@@ -2,18 +2,14 @@
 
 import pickle
 import time
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import models
 from django.utils import timezone
 
 from django_identity.gates import claims_of
 from django_identity.lifecycle.leaving import disconnecting
-from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity
@@ -21,12 +17,14 @@ from django_identity.policy import IdentityPolicy
 from django_identity.requirements import RequiredClaim
 from tests.deliveries import deliver
 from tests.factories import (
+    AN_HOUR_AGO,
     LONG_AGO,
     make_claim,
     make_grant,
     make_identity,
     make_user,
 )
+from tests.lifecycle.refetches import refetched
 from tests.sign_in import sign_in
 from tests.views.connect.pages import browser_of
 
@@ -50,69 +48,76 @@ def adult():
     return user
 
 
-class Employee(User):
-    """A model of the site that has users as its parents, and a key of its own."""
-
-    number = models.IntegerField(primary_key=True)
-    account = models.OneToOneField(User, models.CASCADE, parent_link=True)
-
-    class Meta:
-        app_label = "models_of_sites"
-        managed = False
-
-
-def test_the_key_of_an_employee_is_no_users():
-    """Number 1 is not the user 1. As the user that they are too, they have a standing."""
-    user = adult()
-    other = make_user("other")
-    employee = Employee(number=user.pk, account=other, username="other")
-    employee.id = other.pk
-    assert claims_of(employee) == {}
-    assert has(user)
-
-
-OTHER_CLAIMS: list[dict[str, Any]] = [
-    {"revoked_at": LONG_AGO}, {"valid_until": None},
-    {"valid_until": timezone.now() - timedelta(seconds=1)},
+#: What no gate without a value takes for a yes. A claim with a noun takes a text in it.
+NOES = [
+    "no", "0", "denied", "null", "rejected", "false", 0, [], ["no"], {"answer": "no"}, {}, " ", "",
+    None, False, 1,
+]  # fmt: skip
+MEANS_NO = [
+    *(("age_over_18", no) for no in (*NOES, "true", {"value": True}, {"verified": "true"})),
+    *(("age_over_18", {"verified": no}) for no in NOES),
+    *(("age_over_18", {"verified": True, "value": no}) for no in NOES),
+    *(("age_over_18", {"verified": True, "age_over_18": no}) for no in NOES),
+    *(("country_resident", {"verified": True, "country": no}) for no in (0, ["no"], " ", {})),
+    ("kyc_verified", {"verified": True, "revoked": True}),
+    ("kyc_verified", {"verified": True, "revoked": "yes"}),
+    ("kyc_verified", {"verified": True, "status": "rejected"}),
+    ("age_over_18", {"verified": True, "value": True, "revoked": None}),
+    ("age_over_18", {"verified": False, "value": True}),
+    ("age_over_18", {"verified": True, "value": True, "age_over_18": False}),
+]  # fmt: skip
+MEANS_YES = [
+    ("age_over_18", True),
+    ("age_over_18", {"verified": True}),
+    ("age_over_18", {"verified": True, "value": True}),
+    ("age_over_18", {"verified": True, "age_over_18": True}),
+    ("kyc_verified", {"verified": True, "status": "verified"}),
+    ("country_resident", {"verified": True, "country": "NO"}),
+    ("country_resident", {"verified": True, "country": True, "value": True}),
+]
+UNPROVEN = [
+    {"revoked_at": LONG_AGO}, {"valid_until": None}, {"valid_until": AN_HOUR_AGO},
     {"claim_type": "age_over_21"}, {"claim_type": "AGE_OVER_18"},
-    *({"value": value} for value in (
-        False, None, 1, "true", [], {}, {"verified": False}, {"verified": 1}, {"verified": "true"},
-        {"verified": False, "value": True},
-        *({"verified": True, "value": no} for no in (False, None, 0, "")),
-        *({"verified": True, "age_over_18": no} for no in (False, None, 0, "", "false")),
-        {"verified": True, "value": True, "age_over_18": False},
-    )),
 ]  # fmt: skip
 
 
 def test_every_other_claim_keeps_it_closed():
-    """A disclosed claim is not a true claim, and a listed one is not a proven one."""
-    for claim in OTHER_CLAIMS:
+    """A disclosed claim is not a true claim, and a listed one is not a proven one.
+
+    What says no in any words is not among what the site's own code is shown: its mere name would
+    read as a yes.
+    """
+    for claim in UNPROVEN:
         assert not has(holder(**claim)), claim
-    said = {"verified": True, "age_over_18": True}
-    for value in (True, {"verified": True}, said):
-        assert has(holder(value=value)), value
+    for claim_type, value in MEANS_NO:
+        user = holder(claim_type=claim_type, value=value)
+        assert not has(user, claim_type), value
+        assert claims_of(user) == {}, value
+    for claim_type, value in MEANS_YES:
+        assert has(holder(claim_type=claim_type, value=value), claim_type), value
 
 
-COUNTRIES = [("NG", True), ({"value": "NG"}, True), ("ng", False), ("GH", False), (True, False),
-    ({"verified": False, "value": "NG"}, False), ({"verified": True, "value": "NG"}, True),
-    ({"verified": None, "value": "NG"}, False), ({"verified": 1, "value": "NG"}, False),
-    ({"verified": True, "provider": "NG"}, False), (["NG"], False),
-    ({"verified": True, "country": "NG"}, True), ({"country": "NG"}, True),
-    ({"verified": True, "country": "GH"}, False), ({"verified": False, "country": "NG"}, False),
-    ({"verified": True, "value": "NG", "country": "NG"}, True),
-    ({"verified": True, "value": True, "country": "NG"}, True),
-    ({"verified": True, "value": "NG", "country": "GH"}, False),
-    ({"verified": True, "value": "GH", "country": "NG"}, False),
-    ({"verified": True, "value": 1, "country": "NG"}, False),
-    ({"verified": True, "value": False, "country": "NG"}, False),
-    ({"verified": True, "value": None, "country": "NG"}, False),
-    ({"verified": True, "value": "NG", "country": ""}, False),
-    ({"verified": True, "country_resident": "NG"}, True),
-    ({"verified": True, "country": "NG", "country_resident": "GH"}, False),
-    ({"verified": True, "country": "NG", "country_resident": False}, False),
-    ({"verified": True, "human": "NG"}, False), ({"verified": True, "country": ["NG"]}, False),
-]  # fmt: skip
+#: What is shown of a country of residence, and in which values it says so.
+AFFIRMED = {
+    "NG": [
+        "NG", {"value": "NG"}, {"country": "NG"},
+        *({"verified": True, name: "NG"} for name in ("value", "country", "country_resident")),
+        {"verified": True, "value": "NG", "country": "NG"},
+        {"verified": True, "value": True, "country": "NG"},
+    ],
+    "ng": ["ng"],
+    "GH": ["GH", {"verified": True, "country": "GH"}],
+    True: [True, {"verified": True, "provider": "NG"}, {"verified": True, "human": "NG"}],
+    None: [
+        False, "False", 1, "", None, ["NG"], {"value": True}, {"verified": False},
+        *({"verified": no, "value": "NG"} for no in (False, None, 1)),
+        *({"verified": True, "country": no} for no in (None, False, ["NG"])),
+        *({"verified": True, "value": no, "country": "NG"} for no in ("GH", 1, False, None)),
+        *({"verified": True, "value": "NG", "country": no} for no in ("GH", "")),
+        *({"verified": True, "country": "NG", "country_resident": no} for no in ("GH", False)),
+        {"verified": True, "value": False}, {"verified": False, "country": "NG"},
+    ],
+}  # fmt: skip
 
 
 def test_a_gate_may_ask_for_a_value():
@@ -120,9 +125,13 @@ def test_a_gate_may_ask_for_a_value():
 
     The noun of another claim is none, and a gate that asks for no value opens on no text.
     """
-    for value, opens in COUNTRIES:
-        user = holder(claim_type="country_resident", value=value)
-        assert has(user, "country_resident=NG") is opens, value
+    for shown, values in AFFIRMED.items():
+        for value in values:
+            user = holder(claim_type="country_resident", value=value)
+            expected = {} if shown is None else {"country_resident": shown}
+            assert claims_of(user) == expected, value
+            assert has(user, "country_resident=NG") is (shown == "NG"), value
+            assert not (has(user, "country_resident") and shown is None), value
     assert not has(
         holder(claim_type="country_resident", value="NG"), "country_resident"
     )
@@ -202,16 +211,11 @@ def test_an_instance_that_becomes_another_account_has_its_standing(become):
     assert claims_of(user) == {}
 
 
-def re_fetch(_user):
-    make_grant(LinkedIdentity.objects.get())
-    assert list(upkeep.refetch_these([LinkedIdentity.objects.get().pk])) == ["stored"]
-
-
 #: What is proven before, and what is changed then. It opens the gate unless that was open.
-FORGETTING: dict[str, tuple[str | None, Callable[[User], object]]] = {
+FORGETTING = {
     "a first sign-in": (None, lambda user: sign_in(browser_of(user))),
     "a sign-in": ("empty", lambda user: sign_in(browser_of(user))),
-    "a re-fetch": ("empty", re_fetch),
+    "a re-fetch": ("empty", lambda _: refetched(make_grant(LinkedIdentity.objects.get()).identity)),
     "a revoked claim": ("proven", lambda _: deliver("claim.revoked")),
     "a revoked consent": ("proven", lambda _: deliver("consent.revoked")),
     "an operator": ("proven", lambda _: interventions.revoke(LinkedIdentity.objects.all())),
@@ -235,70 +239,12 @@ def test_what_this_process_changes_is_seen_at_once(service, before, change):
     assert has(user) is (before != "proven")
 
 
-SHOWN = [(True, True), ({"verified": True, "provider": "KYC"}, True), ({"value": True}, None),
-    ("NG", "NG"), ({"verified": True, "value": "NG"}, "NG"), ({"value": "NG"}, "NG"),
-    (False, None), ("False", None), ({"verified": False}, None),
-    ({"verified": False, "value": "NG"}, None),
-    ({"verified": True, "value": False}, None), (1, None), ("", None), (None, None),
-    ({"verified": True, "country": "NG"}, "NG"), ({"verified": True, "country": None}, None),
-    ({"verified": True, "country": False}, None),
-    ({"verified": True, "country": "NG", "value": "GH"}, None)]  # fmt: skip
-
-
-def test_a_sites_own_code_sees_what_was_affirmed():
-    """A claim that the service denied is not there: its mere name would read as a yes."""
-    for value, shown in SHOWN:
-        user = holder(claim_type="country_resident", value=value)
-        assert claims_of(user) == (
-            {} if shown is None else {"country_resident": shown}
-        ), value
-        assert shown is not None or not has(user, "country_resident"), value
-
-
-#: What no gate without a value takes for a yes. A claim with a noun takes a text in it.
-NOES: list[Any] = [
-    "no", "0", "denied", "null", "rejected", 0, [], ["no"], {"answer": "no"}, {}, " ", None, 1,
-]  # fmt: skip
-MEANS_NO: list[tuple[str, Any]] = [
-    *(("age_over_18", no) for no in NOES),
-    *(("age_over_18", {"verified": True, "value": no}) for no in NOES),
-    *(("unique_human", {"verified": True, "unique_human": no}) for no in NOES),
-    *(("age_over_18", {"verified": no}) for no in NOES),
-    *(("country_resident", {"verified": True, "country": no}) for no in (0, ["no"], " ", {})),
-    ("kyc_verified", {"verified": True, "revoked": True}),
-    ("kyc_verified", {"verified": True, "revoked": "yes"}),
-    ("kyc_verified", {"verified": True, "status": "rejected"}),
-    ("age_over_18", {"verified": True, "value": True, "revoked": None}),
-    ("age_over_18", {"value": True}),
-]  # fmt: skip
-
-
-MEANS_YES: list[tuple[str, Any]] = [
-    ("age_over_18", {"verified": True, "value": True}),
-    ("age_over_18", {"verified": True, "age_over_18": True}),
-    ("kyc_verified", {"verified": True, "status": "verified"}),
-    ("country_resident", {"verified": True, "country": "NO"}),
-    ("country_resident", {"verified": True, "country": True, "value": True}),
-]
-
-
-def test_what_says_no_in_any_words_opens_nothing():
-    """And it is not among what the site's own code and its policy are shown."""
-    for claim_type, value in MEANS_NO:
-        user = holder(claim_type=claim_type, value=value)
-        assert not has(user, claim_type), value
-        assert claims_of(user) == {}, value
-    for claim_type, value in MEANS_YES:
-        assert has(holder(claim_type=claim_type, value=value), claim_type), value
-
-
 class OtherPlace(IdentityPolicy):
     """Reads a country where this site's service has it."""
 
     def claim_value(self, claim_type, value):
         if isinstance(value, dict) and "residence" in value:
-            text: str | None = value["residence"]
-            return text
+            return value["residence"]
         return super().claim_value(claim_type, value)
 
 
@@ -309,7 +255,7 @@ RESIDENCES = [({"verified": True, "residence": "NGA"}, True),
     ({"verified": True, "residence": "NGA", "country": "NG", "value": "Nigeria"}, True),
     ({"verified": False, "residence": "NGA"}, False),
     ({"verified": True, "residence": "NGA", "value": False}, False)]  # fmt: skip
-DENIALS: list[Any] = [False, None, {"verified": False}, {"value": "false"}]
+DENIALS = [False, None, {"verified": False}, {"value": "false"}]
 
 
 class SaysYes(IdentityPolicy):
@@ -319,15 +265,13 @@ class SaysYes(IdentityPolicy):
         return "NGA"
 
 
-def test_a_policy_may_read_the_value(settings):
+def test_a_policy_may_read_the_value(use_policy):
     """But it is not asked about a value that denies: bare, empty, or in an object."""
-    given = settings.DJANGO_IDENTITY
     said = [(OtherPlace, *each) for each in RESIDENCES] + [
         (SaysYes, no, False) for no in DENIALS
     ]
     for chosen, value, opens in said:
-        path = f"{__name__}.{chosen.__name__}"
-        settings.DJANGO_IDENTITY = {**given, "POLICY": path}
+        use_policy(chosen)
         user = holder(claim_type="country_resident", value=value)
         assert has(user, "country_resident=NGA") is opens, value
         assert (claims_of(user).get("country_resident") == "NGA") is opens, value
@@ -341,9 +285,8 @@ class WritesYes(IdentityPolicy):
         return
 
 
-def test_a_policy_that_writes_into_the_value_changes_nothing(settings):
-    path = f"{__name__}.WritesYes"
-    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "POLICY": path}
+def test_a_policy_that_writes_into_the_value_changes_nothing(use_policy):
+    use_policy(WritesYes)
     user = holder(value={"verified": True, "value": "no"})
     for _ in range(2):
         assert not has(user)

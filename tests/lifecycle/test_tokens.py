@@ -3,7 +3,6 @@
 import logging
 from dataclasses import replace
 from datetime import timedelta
-from itertools import repeat
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,7 +10,6 @@ from django.db import (
     InterfaceError,
     InternalError,
     OperationalError,
-    connection,
     transaction,
 )
 from django.test import override_settings
@@ -46,15 +44,12 @@ from tests.fake_service import (
     reset,
     truncated,
 )
+from tests.lifecycle.broken_statements import refused
 from tests.lifecycle.grants import announced, expired, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SIGNED_IN = TokenAnswer(Secret("at-new"), Secret("rt-new"), 3600.0, None, None)
-FRAMEWORKS_404: list[dict[str, object]] = [
-    {"error": "Not Found", "status": 404, "path": "/oauth2/token"},
-    {"success": False, "error": {"code": "NOT_FOUND"}},
-]
 
 
 @pytest.fixture
@@ -62,69 +57,64 @@ def identity(service):
     return make_identity(make_user())
 
 
-def pause():
-    """Seconds before which the token is not sent again."""
-    retry_at = TokenGrant.objects.get().retry_at
-    return (retry_at - timezone.now()).total_seconds() if retry_at else 0.0
-
-
-def test_a_live_token_costs_one_query_and_no_call(
-    service, identity, django_assert_num_queries
-):
-    """A token with life left is used as it is."""
-    make_grant(identity)
-    with django_assert_num_queries(1):
-        assert access_token_for(identity).reveal() == "at-0"
-    assert service.requests == []
-
-
 def test_a_refresh_stores_both_tokens(service, identity):
-    """The rotated refresh token takes the place of the spent one."""
-    expired(identity)
+    """The rotated refresh token takes the place of the spent one, and so do scopes that come along.
+
+    A service may give less than it gave; without a word the former ones stay.
+    """
+    expired(identity, scopes=["profile:read", "kyc:read"])
     assert access_token_for(identity).reveal() == "at-1"
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
     grant = TokenGrant.objects.get()
     assert (grant.generation, grant.lease_until) == (2, None)
+    assert grant.scopes == ["profile:read", "kyc:read"]
     assert access_token_for(identity).reveal() == "at-1"
 
-
-def test_no_new_refresh_token_means_the_old_one_stays(service, identity):
-    """An answer without a refresh token does not take the stored one away."""
-    expired(identity)
-    service.answers["token"] = {"access_token": "at-x", "expires_in": 3600}
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    given = {"access_token": "at-x", "expires_in": 3600, "scope": "kyc:read"}
+    service.answers["token"] = given
     assert access_token_for(identity).reveal() == "at-x"
-    assert stored(identity) == "rt-0"
+    assert stored(identity) == "rt-1"
+    assert TokenGrant.objects.get().scopes == ["kyc:read"]
+
+
+def slow(asked=""):
+    return http(
+        b"", status="429 Slow", headers=f"Retry-After: {asked}\r\n" * bool(asked)
+    )
 
 
 @pytest.mark.parametrize(
-    ("bad", "error"),
+    ("bad", "error", "pause"),
     [
-        (answer({"error": "invalid_request"}, status="400 Bad Request"), ServiceUnavailable),
-        (answer({"error": "invalid_client"}, status="401 Unauthorized"), ServiceRefusal),
-        (html("500 Oops"), ServiceUnavailable),
-        (html("400 Bad Request"), ServiceUnavailable),
-        (html("401 Unauthorized"), ServiceUnavailable),
-        (html("403 Forbidden"), ServiceUnavailable),
+        (slow("12"), RateLimited, 12), (slow(), RateLimited, 30), (slow("3600"), RateLimited, 60),
+        (answer({"error": "invalid_request"}, status="400 Bad Request"), ServiceUnavailable, 30),
+        (answer({"error": "invalid_client"}, status="401 Unauthorized"), ServiceRefusal, 30),
+        (html("500 Oops"), ServiceUnavailable, 30),
+        (html("401 Unauthorized"), ServiceUnavailable, 30),
         (answer({"success": False, "error": {"code": "UNAUTHORIZED"}}, status="401 Unauthorized"),
-         ClientRejected),
-        (answer({"error": "invalid_scope"}, status="400 Bad Request"), ServiceUnavailable),
-        (answer({"error": "invalid_grant"}, status="503 Busy"), ServiceUnavailable),
+         ClientRejected, 30),
+        (answer({"error": "invalid_scope"}, status="400 Bad Request"), ServiceUnavailable, 30),
+        (answer({"error": "invalid_grant"}, status="503 Busy"), ServiceUnavailable, 30),
         (answer({"success": False, "error": {"code": "APP_SUSPENDED"}}, status="403 Forbidden"),
-         ServiceUnavailable),
-        *((answer(body, status="404 Not Found"), ServiceUnavailable) for body in FRAMEWORKS_404),
-        (html("503 Oops"), ServiceUnavailable),
-        (html(), ServiceUnavailable),
-        (answer({"refresh_token": "rt", "expires_in": 60}), MalformedAnswer),
-        (truncated, ServiceUnavailable),
-        (reset, ServiceUnavailable),
+         ServiceUnavailable, 30),
+        (answer({"error": "Not Found"}, status="404 Not Found"), ServiceUnavailable, 30),
+        (html("503 Oops"), ServiceUnavailable, 30),
+        (html(), ServiceUnavailable, 30),
+        (answer({"refresh_token": "rt", "expires_in": 60}), MalformedAnswer, 30),
+        (truncated, ServiceUnavailable, 30),
+        (reset, ServiceUnavailable, 30),
     ],
-    ids=["invalid_request", "invalid_client", "500", "400", "401", "403",
-         "unauthorized", "invalid_scope", "invalid_grant 503", "suspended", *("404",) * 2, "503",
-         "html", "half", "truncated", "reset"],
+    ids=["429 12", "429", "429 3600", "invalid_request", "invalid_client", "500", "401",
+         "unauthorized", "invalid_scope", "invalid_grant 503", "suspended", "404", "503", "html",
+         "half", "truncated", "reset"],
 )  # fmt: skip
-def test_what_is_not_invalid_grant_keeps_the_tokens(service, identity, bad, error):
+def test_what_is_not_invalid_grant_keeps_the_tokens(
+    service, identity, bad, error, pause
+):
     """Whatever else goes wrong, nothing is dropped, and the same token is not sent again at once:
-    it could have been read. After half a minute it is tried again.
+    it could have been read. After half a minute it is tried again, or when the service says, within
+    a minute.
     """
     expired(identity)
     service.answers["token"] = bad
@@ -134,7 +124,8 @@ def test_what_is_not_invalid_grant_keeps_the_tokens(service, identity, bad, erro
     with pytest.raises(RefreshPending):
         access_token_for(identity)
     assert service.calls("token") == 1
-    assert pause() == pytest.approx(30, abs=2)
+    waits = TokenGrant.objects.get().retry_at - timezone.now()
+    assert waits.total_seconds() == pytest.approx(pause, abs=2)
     TokenGrant.objects.update(retry_at=timezone.now())
     service.answers.clear()
     service.refresh_tokens.clear()
@@ -237,37 +228,34 @@ def test_a_usable_pair_is_stored_whatever_else_is_odd(service, identity, odd):
     assert service.refresh_tokens[1] == "rt-1"
 
 
-def test_an_unreadable_access_token_is_refreshed(identity):
-    """A sealed value that no key opens is treated as absent."""
+def test_a_token_that_is_of_no_use_is_replaced_once(service, identity):
+    """One that no key opens, or that was refused before its time. A sibling's new one is enough."""
     make_grant(identity)
     TokenGrant.objects.update(access_token="v1.00000000.bm90IG91cnM=")
     assert access_token_for(identity).reveal() == "at-1"
-
-
-def test_a_rejected_token_is_refreshed_once(service, identity):
-    """A token that was refused before its time is replaced; a sibling's replacement is enough."""
-    make_grant(identity)
-    assert access_token_for(identity, rejected=Secret("at-0")).reveal() == "at-1"
-    assert access_token_for(identity, rejected=Secret("at-0")).reveal() == "at-1"
-    assert service.calls("token") == 1
-
-
-@pytest.mark.parametrize(("lifetime", "margin"), [(3600.0, 60), (100.0, 10)])
-def test_a_token_is_not_used_to_its_last_second(identity, lifetime, margin):
-    """Clocks differ and calls take time: a tenth of the life, a minute at most, is left over."""
-    grants.store(identity, replace(SIGNED_IN, expires_in=lifetime))
-    ends_in = (
-        TokenGrant.objects.get().access_expires_at - timezone.now()
-    ).total_seconds()
-    assert ends_in == pytest.approx(lifetime - margin, abs=2)
-
-
-def test_a_held_token_is_not_printed(identity):
-    """Neither the token nor who holds it stands in a ``repr``."""
-    make_grant(identity, access_token="at-secret")
+    for _ in range(2):
+        replaced = access_token_for(identity, rejected=Secret("at-1"))
+        assert replaced.reveal() == "at-2"
+    assert service.calls("token") == 2
     reader = tokens.Reader(identity)
-    assert reader.read(lambda token: token).reveal() == "at-secret"
-    assert "at-secret" not in repr(reader)
+    assert reader.read(lambda token: token).reveal() == "at-2"
+    assert "at-2" not in repr(reader)
+
+
+@pytest.mark.parametrize(("lifetime", "margin"), [(3600, 60), (100, 10)])
+def test_a_token_is_not_used_to_its_last_second(service, identity, lifetime, margin):
+    """Clocks differ and calls take time: a tenth of the life, a minute at most, is left over.
+
+    It counts from the question, however slow the answer is.
+    """
+    expired(identity)
+    service.token = {"expires_in": lifetime}
+    arrived = []
+    service.meanwhile["token"] = lambda: arrived.append(timezone.now())
+    access_token_for(identity)
+    ends_in = TokenGrant.objects.get().access_expires_at - arrived[0]
+    most = lifetime - margin
+    assert most - 2 < ends_in.total_seconds() <= most
 
 
 @pytest.mark.parametrize("gone", [{"is_active": False}, {"last_name": "Closed"}])
@@ -288,63 +276,21 @@ def test_a_disabled_or_hidden_account_gets_no_token(service, identity, hiding, g
 # What ends up in the row
 
 
-def test_nobody_waits_for_a_sibling_without_end(service, identity, monkeypatch):
-    """A lease that does not end in time is an error that says so; nothing is sent."""
-    monkeypatch.setattr(tokens, "LONGEST_WAIT", 0.2)
-    expired(identity, lease_until=timezone.now() + timedelta(seconds=25))
-    with pytest.raises(RefreshPending):
-        access_token_for(identity)
-    assert service.requests == []
-
-
-def test_life_counts_from_the_question(service, identity):
-    """However slow the answer is, the token is not thought to live longer than the service says."""
-    expired(identity)
-    arrived = []
-    service.meanwhile["token"] = lambda: arrived.append(timezone.now())
-    access_token_for(identity)
-    assert TokenGrant.objects.get().access_expires_at <= arrived[0] + timedelta(
-        seconds=3540
-    )
-
-
-def test_scopes_that_come_with_a_refresh_are_kept(service, identity):
-    """A service may give less than it gave; without a word the scopes stay."""
-    expired(identity, scopes=["profile:read", "kyc:read"])
-    access_token_for(identity)
-    assert TokenGrant.objects.get().scopes == ["profile:read", "kyc:read"]
-    TokenGrant.objects.update(access_expires_at=timezone.now())
-    service.token = {"scope": "kyc:read"}
-    access_token_for(identity)
-    assert TokenGrant.objects.get().scopes == ["kyc:read"]
-
-
-def storing_fails(with_these):
-    """New tokens cannot be stored, once for each of the errors."""
-    errors = iter(with_these)
-
-    def execute(run, sql, *rest):
-        if sql.startswith("UPDATE") and "generation" in sql.partition("WHERE")[0]:
-            for error in errors:
-                raise error
-        return run(sql, *rest)
-
-    return connection.execute_wrapper(execute)
-
-
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError, InternalError])
 def test_a_database_that_is_away_for_a_while_loses_no_token(
-    service, identity, monkeypatch
+    service, identity, monkeypatch, error
 ):
     """Storing is tried again for some seconds, by whatever way the database fails. Not for ever."""
     monkeypatch.setattr(grants, "TRIED_EVERY", 0.01)
     expired(identity)
-    with storing_fails([OperationalError, InterfaceError, InternalError]):
+    # The first one takes the lease.
+    with refused("UPDATE", "generation", error=error, after=1, times=2):
         assert access_token_for(identity).reveal() == "at-1"
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
 
     TokenGrant.objects.update(access_expires_at=timezone.now())
     monkeypatch.setattr(grants, "STORED_WITHIN", 0.1)
-    with storing_fails(repeat(OperationalError)), pytest.raises(OperationalError):
+    with refused("UPDATE", "generation", after=1), pytest.raises(OperationalError):
         access_token_for(identity)
 
 
@@ -358,10 +304,8 @@ def test_a_sign_in_replaces_everything(identity):
     grant = TokenGrant.objects.get()
     assert stored(identity, "access_token") == "at-new"
     assert (grant.refresh_token, grant.refresh_expires_at) == ("", None)
-    assert grant.retry_at is None
-    assert grant.lease_until is None
-    assert grant.needs_reauthorization is False
-    assert grant.scopes == ["profile:read"]
+    assert (grant.retry_at, grant.lease_until) == (None, None)
+    assert (grant.needs_reauthorization, grant.scopes) == (False, ["profile:read"])
 
 
 def test_giving_up_spares_newer_tokens(identity):
@@ -393,9 +337,16 @@ def test_no_call_is_made_without_a_token_of_this_site(service, environment, erro
     assert service.requests == []
 
 
-def test_inside_a_transaction_only_a_good_token_is_returned(service, identity):
-    """A rollback would lose the new tokens, and the service has spent the old one."""
+def test_inside_a_transaction_only_a_good_token_is_returned(
+    service, identity, django_assert_num_queries
+):
+    """A rollback would lose the new tokens, and the service has spent the old one.
+
+    A token with life left costs one query and no call.
+    """
     make_grant(identity)
+    with django_assert_num_queries(1):
+        assert access_token_for(identity).reveal() == "at-0"
     with transaction.atomic():
         assert access_token_for(identity).reveal() == "at-0"
     TokenGrant.objects.update(access_expires_at=timezone.now())
@@ -408,13 +359,19 @@ def test_inside_a_transaction_only_a_good_token_is_returned(service, identity):
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_the_lease_is_one_callers(service, identity):
-    """Of two who read the grant at the same moment, and not after a failure since."""
+def test_the_lease_is_one_callers(service, identity, monkeypatch):
+    """Of two who read the grant at the same moment, and not after a failure since.
+
+    Nobody waits without end for one who does not give it back.
+    """
+    monkeypatch.setattr(tokens, "LONGEST_WAIT", 0.1)
     expired(identity)
     first, second = TokenGrant.objects.get(), TokenGrant.objects.get()
     assert grants.lease(first)
     assert not grants.lease(second)
     assert not grants.lease(TokenGrant.objects.get())
+    with pytest.raises(RefreshPending):
+        access_token_for(identity)
     TokenGrant.objects.update(
         lease_until=None, retry_at=timezone.now() + timedelta(seconds=30)
     )
@@ -428,10 +385,7 @@ def test_a_missing_key_ends_nothing(service, identity, caplog):
     """It is the site's fault: an ERROR says what to do, and all goes on when the key is back."""
     expired(identity)
     before = TokenGrant.objects.values().get()
-    lost = {
-        **service.settings(),
-        "ENCRYPTION_KEYS": ["another key, sixteen long"],
-    }
+    lost = service.settings(ENCRYPTION_KEYS=["another key, sixteen long"])
     unreadable = pytest.raises(SealedValueUnreadable)
     with announced() as heard, override_settings(DJANGO_IDENTITY=lost), unreadable:
         access_token_for(identity)
@@ -444,15 +398,3 @@ def test_a_missing_key_ends_nothing(service, identity, caplog):
     assert line.event == "identity.grant.unreadable"
     assert "put the former key back into ENCRYPTION_KEYS" in line.getMessage()
     assert access_token_for(identity).reveal() == "at-1"
-
-
-@pytest.mark.parametrize(("asked", "seconds"), [("12", 12), ("", 30), ("3600", 60)])
-def test_after_a_429_the_service_is_left_alone(service, identity, asked, seconds):
-    """For as long as it says, a minute at most."""
-    expired(identity)
-    wait = f"Retry-After: {asked}\r\n" if asked else ""
-    service.answers["token"] = http(b"", status="429 Slow", headers=wait)
-    with pytest.raises(RateLimited):
-        access_token_for(identity)
-    assert pause() == pytest.approx(seconds, abs=2)
-    assert stored(identity) == "rt-0"

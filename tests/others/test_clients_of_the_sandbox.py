@@ -18,7 +18,6 @@ SD_JWT = ["node", str(Path(__file__).parent / "verify.mjs")]
 
 
 def test_authlib_signs_in_reads_and_refreshes(application, person, monkeypatch):
-    """Signs in with PKCE, reads, refreshes, and is told about a spent token."""
     # It refuses plain http, also to this machine, unless told otherwise.
     monkeypatch.setenv("AUTHLIB_INSECURE_TRANSPORT", "1")
     sandbox = application.sandbox

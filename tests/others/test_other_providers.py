@@ -34,15 +34,14 @@ from sd_jwt.issuer import SDJWTIssuer
 from django_identity import conf
 from django_identity.exceptions import InvalidGrant
 from django_identity.gates import claims_of
+from django_identity.lifecycle.ground import sealing
 from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
-from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from django_identity.testing import browser
 from tests import urls
-from tests.factories import unsealed
 from tests.lifecycle.refetches import refetched
 from tests.sandbox.driver import TLS
 
@@ -241,13 +240,13 @@ def test_another_providers_refresh_tokens_are_spent_once(client, site):
     """An expired access token is refreshed; the spent refresh token is of no use."""
     came_back(client)
     identity, grant = LinkedIdentity.objects.get(), TokenGrant.objects.get()
-    spent = unsealed(identity, "refresh_token", grant.refresh_token)
-    before = unsealed(identity, "access_token", grant.access_token)
+    spent = sealing.unseal(identity, grant, "refresh_token")
+    before = sealing.unseal(identity, grant, "access_token")
     TokenGrant.objects.update(access_expires_at=timezone.now())
-    assert access_token_for(identity).reveal() != before
+    assert access_token_for(identity) != before
     assert refetched(identity) is Refetched.STORED
     with pytest.raises(InvalidGrant):
-        ServiceClient(conf.application()).refresh(Secret(spent))
+        ServiceClient(conf.application()).refresh(spent)
 
 
 def test_a_wrong_secret_is_told(client, site):

@@ -8,12 +8,12 @@ room run first, and the default suite where these stay green. The tree itself st
 import argparse
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import NamedTuple
 
 from tests.sabotage.rooms import ROOMS
 from tests.sabotage.sabotage import Room, Sabotage, Unusable
@@ -21,83 +21,60 @@ from tests.sabotage.workshop import NotRun, Workshop
 
 AT_ONCE = 2
 SUITE = ("tests",)
+#: A room, and one of its sabotages, or None for the room as it is.
+Job = tuple[Room, Sabotage | None]
 
 
-class Job(NamedTuple):
-    """One sabotage of a room, or None for the room as it is."""
-
-    room: Room
-    sabotage: Sabotage | None = None
-
-    def __str__(self) -> str:
-        if self.sabotage is None:
-            return f"{self.room.name}, as it is"
-        return f"{self.room.name}: {self.sabotage.name}"
-
-
-class Result(NamedTuple):
-    """``found``: the test that fails. ``trouble``: why nobody can tell."""
-
-    job: Job
-    seconds: float
-    found: str = ""
-    trouble: str = ""
-
-
-def chosen(names: Sequence[str]) -> Iterator[Job]:
+def chosen(names: Sequence[str]) -> list[Job]:
     """The sabotages with these names, or of these rooms, or all. Raises ``Unusable``."""
-    known = {room.name for room in ROOMS}
-    known.update(each.name for room in ROOMS for each in room.sabotages)
-    unknown = sorted({*names} - known)
-    if unknown:
+    every = [(room, each) for room in ROOMS for each in room.sabotages]
+    known = {name for room, each in every for name in (room.name, each.name)}
+    if unknown := sorted({*names} - known):
         raise Unusable(f"no room and no sabotage is called {', '.join(unknown)}")
-    for room in ROOMS:
-        for sabotage in room.sabotages:
-            if not names or room.name in names or sabotage.name in names:
-                sabotage.changed()
-                yield Job(room, sabotage)
+    jobs: list[Job] = []
+    for room, each in every:
+        if not names or {room.name, each.name} & {*names}:
+            each.changed()
+            jobs.append((room, each))
+    return jobs
 
 
-def tried(workshop: Workshop, job: Job, *, with_suite: bool) -> Result:
-    """The tests of the room, then the default suite."""
+def first_failure(workshop: Workshop, room: Room, sabotage: Sabotage | None) -> str:
+    """In the tests of the room, then in the default suite. Raises ``NotRun``."""
+    found = workshop.first_failure(room.tests, sabotage)
+    if found or sabotage is None:
+        return found
+    found = workshop.first_failure(SUITE, sabotage)
+    # Of the suite nobody has seen that it is green without the sabotage.
+    if found and workshop.first_failure([found], None):
+        raise NotRun(f"{found} fails without it, too")
+    return found
+
+
+def tried(workshop: Workshop, job: Job) -> bool | None:
+    """Print the row of the table. Returns whether a test fails, or None if nobody can tell."""
+    room, sabotage = job
     began = monotonic()
-    found = trouble = ""
+    fails = None
     try:
-        found = workshop.first_failure(job.room.tests, job.sabotage)
-        if with_suite and not found:
-            found = workshop.first_failure(SUITE, job.sabotage)
-            # Of the suite nobody has seen that it is green without the sabotage.
-            if found and workshop.first_failure([found], None):
-                trouble = f"{found} fails without it, too"
-                found = ""
+        answer = first_failure(workshop, room, sabotage)
+        fails = bool(answer)
     except NotRun as error:
-        trouble = str(error)
-    return Result(job, monotonic() - began, found, trouble)
-
-
-def tell(result: Result) -> None:
-    nothing = "not noticed" if result.job.sabotage else "green"
-    answer = result.trouble or result.found or nothing
-    print(f"{result.job} | {answer} | {result.seconds:.0f} s", flush=True)
+        answer = str(error)
+    title = f": {sabotage.name}" if sabotage else ", as it is"
+    answer = answer or ("not noticed" if sabotage else "green")
+    print(f"{room.name}{title} | {answer} | {monotonic() - began:.0f} s", flush=True)
+    return fails
 
 
 def run(jobs: Sequence[Job], pool: ThreadPoolExecutor, workshop: Workshop) -> int:
     """Print the table. Returns how many sabotages nobody has noticed."""
-    rooms = dict.fromkeys(job.room for job in jobs)
+    rooms = [*dict.fromkeys(room for room, _sabotage in jobs)]
     # A room that fails as it is would notice everything.
-    as_they_are = pool.map(
-        lambda room: tried(workshop, Job(room), with_suite=False), rooms
-    )
-    ill = set()
-    for result in as_they_are:
-        tell(result)
-        if result.found or result.trouble:
-            ill.add(result.job.room)
-    noticed = 0
-    left = [job for job in jobs if job.room not in ill]
-    for result in pool.map(lambda job: tried(workshop, job, with_suite=True), left):
-        tell(result)
-        noticed += bool(result.found)
+    fails = pool.map(partial(tried, workshop), [(room, None) for room in rooms])
+    green = [room for room, failed in zip(rooms, fails, strict=True) if failed is False]
+    left = [job for job in jobs if job[0] in green]
+    noticed = sum(map(bool, pool.map(partial(tried, workshop), left)))
     print(f"{noticed} of {len(jobs)} noticed")
     return len(jobs) - noticed
 
@@ -109,13 +86,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1200, help="limit of one run")
     asked = parser.parse_args()
     try:
-        jobs = list(chosen(asked.names))
+        jobs = chosen(asked.names)
     except Unusable as error:
         print(f"Error: {error}.", file=sys.stderr)
         return 2
     if asked.list:
-        for job in jobs:
-            print(f"{job} | {job.sabotage and job.sabotage.breaks}")
+        for room, sabotage in jobs:
+            print(f"{room.name}: {sabotage.name} | {sabotage.breaks}")
         return 0
 
     # In the background a shell lets its commands ignore Ctrl-C.

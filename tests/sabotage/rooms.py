@@ -1,24 +1,11 @@
 """All rooms, and the sabotages of each."""
 
 from tests.sabotage import arriving, facing, minding, proving
+from tests.sabotage.sabotage import Room
 
-ROOMS = (
-    proving.PROOF,
-    arriving.SIGN_IN,
-    arriving.CODES,
-    arriving.SESSIONS,
-    facing.GATES,
-    minding.EVENTS,
-    proving.CLAIMS,
-    minding.TOKENS,
-    minding.REFETCH,
-    minding.LEAVING,
-    arriving.POLICY,
-    facing.FACES,
-    proving.SECRETS,
-    facing.CHECKS,
-    facing.MAP,
-    facing.SIGNS,
-    facing.DRILL,
-    facing.SANDBOX,
-)
+ROOMS = [
+    each
+    for module in (proving, arriving, minding, facing)
+    for each in vars(module).values()
+    if isinstance(each, Room)
+]

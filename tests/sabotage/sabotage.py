@@ -1,5 +1,6 @@
 """One change of the package, as data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,5 +50,20 @@ class Room:
     """The sabotages of a room. ``tests``: its fastest files that should notice them."""
 
     name: str
-    tests: tuple[str, ...]
+    tests: Sequence[str]
     sabotages: tuple[Sabotage, ...]
+
+
+def room(name: str, tests: Sequence[str], changes: str) -> Room:
+    """``changes``: a paragraph for each sabotage.
+
+    It has the name and the rule, the file, and the lines that go and come, as in a diff.
+    """
+    sabotages = []
+    for paragraph in changes.strip().split("\n\n"):
+        title, file, *lines = paragraph.splitlines()
+        name_of_it, _, breaks = title.partition(": ")
+        before = "\n".join(line[1:] for line in lines if line.startswith("-"))
+        after = "\n".join(line[1:] for line in lines if line.startswith("+"))
+        sabotages.append(Sabotage(name_of_it, file, before, after, breaks))
+    return Room(name, tests, tuple(sabotages))

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from tests.sabotage.rooms import ROOMS
-from tests.sabotage.sabotage import Room, Sabotage, Unusable
+from tests.sabotage.sabotage import Room, Sabotage
 from tests.sabotage.workshop import ROOT
 
 ALL = [sabotage for room in ROOMS for sabotage in room.sabotages]
@@ -28,13 +28,3 @@ def test_each_has_a_name_of_its_own() -> None:
     names = [each.name for each in (*ROOMS, *ALL)]
 
     assert len({*names}) == len(names)
-
-
-@pytest.mark.parametrize(
-    "before", ["no such line", "import"], ids=["not there", "there twice"]
-)
-def test_text_that_is_not_there_once_is_an_error_in_words(before: str) -> None:
-    sabotage = Sabotage("a-name", "vault.py", before, "", "A rule.")
-
-    with pytest.raises(Unusable, match=r"^a-name: '.*' is \d+ times in vault\.py$"):
-        sabotage.changed()

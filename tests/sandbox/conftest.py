@@ -12,8 +12,20 @@ from tests.sandbox.receiver import SECRET, Receiver
 @pytest.fixture
 def sandbox(identity_sandbox: RunningSandbox) -> Iterator[Sandbox]:
     with Sandbox(identity_sandbox) as sandbox:
-        sandbox.control("DELETE", "deliveries")
         yield sandbox
+
+
+@pytest.fixture(scope="session")
+def shop(identity_running_sandbox: RunningSandbox) -> Iterator[Application]:
+    """An application that no test changes, for what is refused."""
+    with Sandbox(identity_running_sandbox) as sandbox:
+        yield Application(sandbox)
+
+
+@pytest.fixture(scope="session")
+def resident(shop: Application) -> Person:
+    """A person whom no test changes."""
+    return Person(shop.sandbox, verified=True)
 
 
 @pytest.fixture
@@ -35,6 +47,7 @@ def person(sandbox: Sandbox) -> Person:
 
 @pytest.fixture
 def receiver(sandbox: Sandbox) -> Iterator[Receiver]:
+    sandbox.control("DELETE", "deliveries")
     with Receiver(is_coming=sandbox.is_sending) as receiver:
         yield receiver
 

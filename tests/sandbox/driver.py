@@ -6,16 +6,14 @@ import html
 import json
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-import trustme
 from jwcrypto.jwk import JWK
 
 from django_identity.testing.sandbox import RunningSandbox, running_sandbox
@@ -50,7 +48,6 @@ class Sandbox(ExitStack):
         return self.enter_context(client)
 
     def switch(self, **values: object) -> None:
-        """Set switches."""
         self.control("POST", "switches", **values)
 
     def is_sending(self) -> bool:
@@ -60,7 +57,6 @@ class Sandbox(ExitStack):
         return any(datetime.fromisoformat(turn) <= now for turn in turns if turn)
 
     def advance(self, seconds: float) -> None:
-        """Move the clock."""
         self.control("POST", "clock", advance=seconds)
 
 
@@ -69,17 +65,6 @@ def started(*options: str) -> Iterator[Sandbox]:
     """A process of its own, with command-line ``options``."""
     with running_sandbox(*options) as running, Sandbox(running) as sandbox:
         yield sandbox
-
-
-def certificates(folder: Path) -> tuple[Path, Path]:
-    """Files of a new authority, and of a server on this machine for which it vouches."""
-    authority = trustme.CA()
-    ca_file = folder / "ca.pem"
-    server_file = folder / "server.pem"
-    authority.cert_pem.write_to_path(str(ca_file))
-    issued = authority.issue_cert("localhost", "127.0.0.1")
-    issued.private_key_and_cert_chain_pem.write_to_path(str(server_file))
-    return ca_file, server_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +82,10 @@ class Pkce:
 class Application:
     """A registered application, as one of its credential sets: a new one, or ``made``."""
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        mode: str = "test",
-        redirect_uris: Sequence[str] = (REDIRECT_URI,),
-        made: Any = None,
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, mode: str = "test", made: Any = None) -> None:
         self.sandbox = sandbox
-        self._made = made or sandbox.control(
-            "POST", "applications", redirect_uris=redirect_uris
-        )
+        addresses = {"redirect_uris": [REDIRECT_URI]}
+        self._made = made or sandbox.control("POST", "applications", **addresses)
         self.app_id = self._made["app_id"]
         self.path = f"applications/{self.app_id}"
         self.use(mode)
@@ -120,28 +98,17 @@ class Application:
 
     @property
     def credentials(self) -> dict[str, str]:
-        """As members of a form."""
         return {"client_id": self.client_id, "client_secret": self.client_secret}
 
     def receive_at(self, url: str, **secret: str) -> None:
-        """Register a webhook address."""
-        self.sandbox.control(
-            "POST", f"{self.path}/webhook", mode=self.mode, url=url, **secret
-        )
+        given = {"mode": self.mode, "url": url, **secret}
+        self.sandbox.control("POST", f"{self.path}/webhook", **given)
 
     def trust(self, key: JWK) -> Any:
-        """Approve the application for the trusted tier."""
-        given = key.export_public(as_dict=True)
-        return self.sandbox.control(
-            "POST", f"{self.path}/trusted-tier", document_key=given
-        )
-
-    def require(self, **policy: object) -> None:
-        """Set what a person with a Connect code must have."""
-        self.sandbox.control("POST", f"{self.path}/connect-policy", **policy)
+        given = {"document_key": key.export_public(as_dict=True)}
+        return self.sandbox.control("POST", f"{self.path}/trusted-tier", **given)
 
     def deliveries(self) -> list[dict[str, Any]]:
-        """Return the deliveries to this credential set."""
         listed = self.sandbox.control("GET", "deliveries")
         return [each for each in listed if each["client_id"] == self.client_id]
 
@@ -161,18 +128,14 @@ class Application:
         return str(httpx.URL(f"{self.sandbox.origin}/oauth2/auth", params=sent))
 
     def token_request(self, **form: str) -> httpx.Response:
-        """Send a token request with the application's credentials in the body."""
         return self.sandbox.client.post("/oauth2/token", data=self.credentials | form)
 
     def redeem(self, code: str, pkce: Pkce, **changes: str) -> httpx.Response:
-        """Exchange a code."""
         return self.token_request(**exchange(code, pkce) | changes)
 
-    def refresh(self, refresh_token: str) -> httpx.Response:
-        """Spend a refresh token."""
-        return self.token_request(
-            grant_type="refresh_token", refresh_token=refresh_token
-        )
+    def refresh(self, refresh_token: str, **changes: str) -> httpx.Response:
+        form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+        return self.token_request(**form | changes)
 
     def ask(self, path: str, body: object, **options: Any) -> httpx.Response:
         """Send JSON to an endpoint of the API that takes Basic credentials."""
@@ -186,10 +149,11 @@ class Application:
     def connect(
         self, code: object, scopes: object = CONNECT_SCOPES, **more: Any
     ) -> httpx.Response:
-        """Redeem a Connect code."""
-        return self.ask(
-            "connect/request", {"connect_code": code, "scopes": scopes} | more
-        )
+        body = {"connect_code": code, "scopes": scopes, **more}
+        return self.ask("connect/request", body)
+
+
+HIDDEN = re.compile(r'type="hidden" name="([^"]*)" value="([^"]*)"')
 
 
 class Visitor:
@@ -200,7 +164,6 @@ class Visitor:
         self.browser = sandbox.open_browser()
 
     def open(self, url: str) -> httpx.Response:
-        """Open an address and follow its redirects."""
         return self.follow(self.browser.get(url))
 
     def submit(
@@ -210,19 +173,14 @@ class Visitor:
         for form in re.findall(r"<form.*?</form>", page.text, re.DOTALL):
             found = re.search(r'<form[^>]*action="([^"]*)"', form)
             target = html.unescape(found[1]) if found else str(page.url)
-            if target.endswith(action) and all(
-                f'name="{name}"' in form for name in fields
-            ):
-                hidden = dict(
-                    re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form)
-                )
-                values = {name: html.unescape(value) for name, value in hidden.items()}
-                return self.follow(
-                    self.browser.post(page.url.join(target), data=values | fields)
-                )
-        raise AssertionError(
-            f"No form {action} with {sorted(fields)} in {page.url.path}"
-        )
+            has_all = all(f'name="{name}"' in form for name in fields)
+            if target.endswith(action) and has_all:
+                sent = {
+                    name: html.unescape(value) for name, value in HIDDEN.findall(form)
+                }
+                answer = self.browser.post(page.url.join(target), data=sent | fields)
+                return self.follow(answer)
+        raise AssertionError(f"No form {action} with {[*fields]} in {page.url.path}")
 
     def follow(self, response: httpx.Response) -> httpx.Response:
         """Follow redirects up to the first foreign one."""
@@ -257,9 +215,9 @@ class Person(Visitor):
         page = self.open(application.authorization_url(pkce or Pkce(), **changes))
         if page.url.path == "/account/sign-in":
             page = self.sign_in(page)
-        return (
-            self.submit(page, skip="1") if page.url.path == "/account/verify" else page
-        )
+        if page.url.path == "/account/verify":
+            page = self.submit(page, skip="1")
+        return page
 
     def walk(self, application: Application) -> Any:
         """Approve on the consent screen, and exchange the code."""
@@ -268,7 +226,6 @@ class Person(Visitor):
         return application.redeem(answer["code"], pkce).json()
 
     def decide(self, url: str, **body: object) -> httpx.Response:
-        """Approve without a browser, or deny."""
         members = {"url": url, "user_id": self.user_id, **body}
         return self.sandbox.client.post("/sandbox/authorizations", json=members)
 
@@ -289,14 +246,11 @@ class Person(Visitor):
     def read(
         self, tokens: dict[str, Any], what: str, user_id: str = "me"
     ) -> httpx.Response:
-        """Ask a user endpoint with these tokens."""
         bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
-        return self.sandbox.client.get(
-            f"/api/v1/users/{user_id}/{what}", headers=bearer
-        )
+        path = f"/api/v1/users/{user_id}/{what}"
+        return self.sandbox.client.get(path, headers=bearer)
 
     def consent_to(self, application: Application, *scopes: str) -> None:
-        """Grant consent without the screen."""
         asked = scopes or ALL_SCOPES.split()
         self.cause(f"consents/{application.client_id}/grant", scopes=asked)
 
@@ -305,28 +259,21 @@ class Person(Visitor):
         return self.sandbox.control("POST", f"users/{self.user_id}/{what}", **body)
 
     def shown(self) -> Any:
-        """Return the account as the service sees it."""
         return self.sandbox.control("GET", f"users/{self.user_id}")
 
     def active_claims(self) -> set[str]:
-        """Return the types of the claims that are not revoked."""
-        return {
-            name for name, each in self.shown()["claims"].items() if not each["revoked"]
-        }
+        claims = self.shown()["claims"].items()
+        return {name for name, each in claims if not each["revoked"]}
 
     def make_code(self) -> str:
-        """Make a Connect code without a browser."""
-        return str(
-            self.sandbox.control("POST", "connect-codes", user_id=self.user_id)["code"]
-        )
+        made = self.sandbox.control("POST", "connect-codes", user_id=self.user_id)
+        return str(made["code"])
 
     def code_states(self) -> list[str]:
-        """Return the states of the person's codes, the newest first."""
         return [each["state"] for each in self.shown()["connect_codes"]]
 
 
 def callback_parameters(response: httpx.Response) -> dict[str, str]:
-    """Return the parameters of a redirect to the application."""
     location = response.headers["Location"]
     assert location.startswith(REDIRECT_URI)
     return dict(httpx.URL(location).params)
@@ -343,7 +290,6 @@ def exchange(code: str, pkce: Pkce) -> dict[str, str]:
 
 
 def basic(client_id: str, secret: str, scheme: str = "Basic") -> dict[str, str]:
-    """Return the header that carries a client's credentials."""
     encoded = base64.b64encode(f"{client_id}:{secret}".encode()).decode()
     return {"Authorization": f"{scheme} {encoded}"}
 

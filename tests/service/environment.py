@@ -11,20 +11,20 @@ from django_identity.service import http
 @contextmanager
 def environment(**variables: str) -> Iterator[None]:
     """Clients of this block know ``variables``, and no other proxy or authority."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not (name.lower().endswith("_proxy") or name.startswith("SSL_CERT"))
-    }
     forget_clients()
     try:
-        with mock.patch.dict(os.environ, {**kept, **variables}, clear=True):
+        with mock.patch.dict(os.environ, variables):
+            for name in {*os.environ} - {*variables}:
+                if name.lower().endswith("_proxy") or name.startswith("SSL_CERT"):
+                    del os.environ[name]
             yield
     finally:
         forget_clients()
 
 
 def forget_clients() -> None:
-    for keeps in (False, True):
-        http._client(os.getpid(), keeps=keeps).close()
-    http._client.cache_clear()
+    # To make one only to close it would read all authorities.
+    if http._client.cache_info().currsize:
+        for keeps in (False, True):
+            http._client(os.getpid(), keeps=keeps).close()
+        http._client.cache_clear()

@@ -1,15 +1,19 @@
-"""``redeem_connect_code``: the one request, a yes, a no, and what says neither."""
+"""Connect codes as people paste them, and ``redeem_connect_code``: a yes, a no, and neither."""
 
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
+from hypothesis import given as tried
+from hypothesis import strategies as st
 
 from django_identity import conf
 from django_identity.exceptions import (
+    FlowError,
     MalformedAnswer,
     ServiceError,
     SubjectMismatch,
@@ -17,7 +21,9 @@ from django_identity.exceptions import (
 )
 from django_identity.service import ServiceClient
 from django_identity.service.answers import Profile
+from django_identity.service.connect import code_in
 from tests import fake_service
+from tests.example_counts import examples
 from tests.fake_service import answer, http, refusal
 
 CODE, SCOPES = "CNX-AB12-CD34", ("profile:basic", "kyc:status")
@@ -33,21 +39,20 @@ def redeem(service, scopes=SCOPES, **settings):
 
 def test_the_request_is_the_specs(service):
     """JSON with code and scopes, and no other member but ``callback_url``."""
-    result = redeem(service)
-    assert (result.user_id, result.profile.email) == ("subject-1", "ada@example.org")
-    assert result.kyc is not None
-    assert result.kyc.kyc_level == "level_2"
-    assert (result.request_id, result.signature) == ("req_1", "a-signature")
-    assert not [
-        secret for secret in ("subject-1", "ada@example.org") if secret in repr(result)
-    ]
     more = {"callback_url": "https://site.example/"}
-    ServiceClient(conf.application()).redeem_connect_code(CODE, SCOPES, **more)
+    redeem(service)
+    result = ServiceClient(conf.application()).redeem_connect_code(CODE, SCOPES, **more)
+
     bodies = [
         json.loads(raw.partition(b"\r\n\r\n")[2]) for _, _, raw in service.requests
     ]
     sent = {"connect_code": CODE, "scopes": list(SCOPES)}
     assert bodies == [sent, sent | more]
+    assert (result.user_id, result.profile.email) == ("subject-1", "ada@example.org")
+    assert result.kyc.kyc_level == "level_2"
+    assert (result.request_id, result.signature) == ("req_1", "a-signature")
+    assert "subject-1" not in repr(result)
+    assert "ada@example.org" not in repr(result)
 
 
 @pytest.mark.parametrize(
@@ -58,12 +63,9 @@ def test_any_secret_is_encoded_right(service, secret):
     with pytest.raises(ImproperlyConfigured, match="CLIENT_ID"):
         redeem(service, CLIENT_ID="a:b")
     redeem(service, CLIENT_SECRET=secret)
-    head = service.requests[0][2].partition(b"\r\n\r\n")[0].decode()
-    line = next(
-        line for line in head.split("\r\n") if line.lower().startswith("authorization:")
-    )
-    given = base64.b64decode(line.split("Basic ")[1]).decode()
-    assert given.partition(":") == ("test-client", ":", secret)
+    [(_, _, raw)] = service.requests
+    [given] = re.findall(rb"(?i)^authorization: Basic (.*)\r$", raw, re.MULTILINE)
+    assert base64.b64decode(given).decode() == f"test-client:{secret}"
 
 
 # A yes
@@ -77,39 +79,34 @@ def changed(result, path, value):
     place = result
     for parent in parents:
         place = place[parent]
+    place[last] = value
     if value is WITHOUT:
         del place[last]
-    else:
-        place[last] = value
     return result
+
+
+#: A member of the answer, and what it must not be.
+WRONG: dict[str, list[Any]] = {
+    "status": [WITHOUT, "pending", ["approved"], None], "request_id": [WITHOUT, 7, "x" * 300],
+    "user_id": [WITHOUT, 7, "", "x" * 300, "a\0", "..", None],
+    "data": [WITHOUT, None, [], "x"], "data.profile": [WITHOUT, []], "data.profile.email": [7],
+    "data.profile.first_name": [{}], "data.profile.last_name": ["x" * 5000],
+    "data.kyc": [WITHOUT, {}, "verified"], "data.kyc.status": [WITHOUT, True],
+    "data.kyc.kyc_level": [2], "data.kyc.verified_at": ["yesterday"],
+    "data.kyc.provider": [["KYC"]], "issued_at": [WITHOUT, "soon", 1790000000],
+    "signature": [WITHOUT, None, {}, "x" * 9000], "kyc": [{"status": "verified"}],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("path", "value"),
-    [
-        ("status", WITHOUT), ("status", "pending"), ("status", ["approved"]), ("status", None),
-        ("request_id", WITHOUT), ("request_id", 7), ("request_id", "x" * 300),
-        ("user_id", WITHOUT), ("user_id", 7), ("user_id", ""), ("user_id", "x" * 300),
-        ("user_id", "a\0"), ("user_id", ".."), ("user_id", None),
-        ("data", WITHOUT), ("data", None), ("data", []), ("data", "x"),
-        ("data.profile", WITHOUT), ("data.profile", []),
-        ("data.profile.email", 7), ("data.profile.first_name", {}),
-        ("data.profile.last_name", "x" * 5000),
-        ("data.kyc", WITHOUT), ("data.kyc", {}), ("data.kyc", "verified"),
-        ("data.kyc.status", WITHOUT), ("data.kyc.status", True), ("data.kyc.kyc_level", 2),
-        ("data.kyc.verified_at", "yesterday"), ("data.kyc.provider", ["KYC"]),
-        ("issued_at", WITHOUT), ("issued_at", "soon"), ("issued_at", 1790000000),
-        ("signature", WITHOUT), ("signature", None), ("signature", {}), ("signature", "x" * 9000),
-        ("kyc", {"status": "verified"}),
-    ],
+    [(path, value) for path, values in WRONG.items() for value in values],
     ids=lambda value: "missing" if value is WITHOUT else None,
-)  # fmt: skip
+)
 def test_a_yes_of_wrong_types(service, path, value):
     """Every member is checked before anything is done with it."""
-    service.answers["request"] = {
-        "success": True,
-        "data": changed(service.connect_result(), path, value),
-    }
+    result = changed(service.connect_result(), path, value)
+    service.answers["request"] = {"success": True, "data": result}
     with pytest.raises(MalformedAnswer) as raised:
         redeem(service)
     assert raised.value.may_have_arrived
@@ -118,8 +115,7 @@ def test_a_yes_of_wrong_types(service, path, value):
 
 def test_a_profile_of_somebody_else(service):
     """An ``id`` in the profile must be the ``user_id``."""
-    result = changed(service.connect_result(), "data.profile.id", "somebody")
-    service.answers["request"] = {"success": True, "data": result}
+    service.connect["data"] = {"profile": {"id": "somebody"}, "kyc": fake_service.KYC}
     with pytest.raises(SubjectMismatch):
         redeem(service)
 
@@ -135,12 +131,11 @@ def test_profile_and_kyc_beside_the_status(service):
 
 def test_what_was_not_asked_for_is_not_taken(service):
     """With kyc:status alone the profile stays unknown, and with profile:basic alone the level."""
-    result = redeem(service, ("kyc:status",))
-    assert result.profile.email == ""
-    assert result.kyc is not None
-    result = redeem(service, ("profile:basic",))
-    assert result.profile.email == "ada@example.org"
-    assert result.kyc is None
+    level, profile = redeem(service, ["kyc:status"]), redeem(service, ["profile:basic"])
+    assert level.profile.email == ""
+    assert level.kyc is not None
+    assert profile.profile.email == "ada@example.org"
+    assert profile.kyc is None
 
 
 # A no, and doubt
@@ -234,3 +229,68 @@ def test_only_a_safe_kyc_url_is_kept(service, given, environment, shown):
     assert profile.photo_url == (given if shown else "")
     # The fake service is one for tests: a live application speaks no plain http with it.
     assert environment == "live" or raised.value.kyc_url == profile.photo_url
+
+
+# What people paste
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "CNX-AB12-CD34", "cnx-ab12-cd34", "  cnx ab12 cd34\n", "cnx ab12cd34", "CNXAB12CD34",
+        "CNX-AB12CD34", "CNX\u2013AB12\u2013CD34",
+        "CNX\u2014AB12\u2212CD34", "CNX\u2010AB12\u2011CD34", "CNX_AB12_CD34", "CNX - AB12 - CD34",
+        "CNX\u00a0AB12\u202fCD34", "CNX-AB12-\u200bCD34\ufeff", "CNX-AB\u00ad12-CD34",
+        "\u2068CNX-\u2066AB12\u2069-CD34\u2069",
+        "\uff23\uff2e\uff38\uff0d\uff21\uff22\uff11\uff12\uff0d\uff23\uff24\uff13\uff14",
+        "“CNX-AB12-CD34”", "(CNX-AB12-CD34).",
+        "CNX-AB\u0661\u0662-CD\u0663\u0664", "cnx ab\u06f1\u06f2 cd\u06f3\u06f4",
+        "CNX-AB\u0967\u0968-CD\u0969\u096a", "CNX-AB\u09e7\u09e8-CD\u09e9\u09ea",
+        "CNX-AB\uff11\uff12-CD\uff13\uff14", "CNX-AB1\u0662-CD\u06634",
+        "Hi! My code is cnx-ab12-cd34, it works for ten minutes.",
+        "Your CNX code from the service: CNX-AB12-CD34\nIt works once.",
+        "my code is cnx ab12 cd34, thanks", "CNX-AB12-CD34 (again: cnx ab12 cd34)",
+        "CNX-AB12-CD34 CNX-AB12-CD34",
+    ],
+)  # fmt: skip
+def test_a_code_is_found_however_it_was_pasted(pasted):
+    """Case, spaces, missing hyphens, look-alike dashes and a sentence around it do no harm."""
+    assert code_in(pasted) == CODE
+
+
+@pytest.mark.parametrize(
+    "pasted", ["cnx-abcd-efgh", "cnxabcdefgh", "my cnx code from them is cnx-abcd-efgh"]
+)
+def test_a_code_of_letters_alone_is_found(pasted):
+    """Codes need hold no digit."""
+    assert code_in(pasted) == "CNX-ABCD-EFGH"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "", " ", "CNX", "CNX-AB12-CD3", "CNX-AB12-CD345", "CNX-AB12-CD34-EF56", "XCNX-AB12-CD34",
+        "CNX-AB12-CD3\u00e9", "CNX-AB12-CD34\u0661", "CNX-AB12-CD3\u2460\u0661",
+        "CNX-AB12-CD3\u4e00", "\u0421NX-AB12-CD34",
+        "CNX-AB12-CD34 or CNX-EF56-GH78", "my cnx code from them is cnx abcd efgh",
+        "my cnx code from them is cnx ab12 cd34", "CNX-AB.2-CD34", "CNX-AB12\0-CD34", "a" * 2000,
+        "CNX-AB12-CD34" + " " * 1000,
+        "CNX-" * 250, "CNX -" * 200, "C" * 1000, "\ufdfa" * 1000,
+    ],
+)  # fmt: skip
+def test_no_code_or_two_is_no_guess(pasted):
+    """A guess would spend a code, so doubt is refused; the error does not quote it."""
+    with pytest.raises(FlowError) as refused:
+        code_in(pasted)
+    assert len(pasted) < 5 or pasted not in repr(refused.value) + refused.value.detail
+
+
+@examples(few=30, many=5_000)
+@tried(st.text(max_size=300))
+def test_any_text_ends_in_a_code_or_a_refusal(pasted):
+    """Whatever is pasted, the answer has the shape of the spec, or there is none."""
+    try:
+        code = code_in(pasted)
+    except FlowError:
+        return
+    assert re.fullmatch(r"CNX-[A-Z0-9]{4}-[A-Z0-9]{4}", code)

@@ -10,9 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 
-import httpx
 import pytest
-import respx
 import trustme
 
 from django_identity import conf
@@ -24,7 +22,7 @@ from tests import fake_service
 from tests.fake_service import html, huge, reset, serving, silent
 from tests.sandbox.receiver import until
 from tests.service.environment import environment
-from tests.service.servers import KeepingServer
+from tests.service.servers import ForwardProxy, KeepingServer
 
 
 def proving(authority, host="127.0.0.1"):
@@ -44,14 +42,10 @@ def send(call):
 def test_reads_share_a_connection_and_no_cookie():
     """A read goes over a connection that is open already; no answer's cookie comes along."""
     with closing(KeepingServer()) as server:
-        for _ in range(2):
-            assert (
-                send(Call("profile", server.origin)).headers["x-cookie-seen"] == "none"
-            )
+        call = Call("profile", server.origin)
+        seen = [send(call).headers["x-cookie-seen"] for _ in range(2)]
+        assert seen == ["none", "none"]
         assert len(set(server.callers)) == 1
-
-
-SECRET = Secret("nothing that prints")
 
 
 @pytest.mark.filterwarnings(
@@ -127,14 +121,19 @@ def test_a_call_ends_in_time(service, slow):
     assert raised.value.may_have_arrived
 
 
-def test_a_refused_connection_says_that_nothing_arrived():
+def check_nothing_arrived(call: Call, network_error: str) -> None:
     """Whoever must not send twice may try again after this one."""
+    with pytest.raises(ServiceUnavailable) as raised:
+        send(call)
+    assert not raised.value.may_have_arrived
+    assert raised.value.network_error == network_error
+    assert "another" not in repr(raised.value)
+
+
+def test_a_refused_connection_says_that_nothing_arrived():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    with pytest.raises(ServiceUnavailable) as raised:
-        send(Call("profile", origin))
-    assert not raised.value.may_have_arrived
-    assert raised.value.network_error == "ConnectionRefusedError"
+    check_nothing_arrived(Call("profile", origin), "ConnectionRefusedError")
 
 
 GOOD = b'{"success": true, "data": {}}'
@@ -152,7 +151,7 @@ def test_an_answer_that_is_not_read(service, given, error, calls):
     """256 KB are read, and never inflated. Only after a broken connection a read is sent again."""
     service.answers["profile"] = given
     with pytest.raises(error):
-        ServiceClient(conf.application()).profile("1", access_token=SECRET)
+        ServiceClient(conf.application()).profile("1", access_token=Secret("at"))
     assert len(service.requests) == calls
 
 
@@ -209,26 +208,19 @@ def test_nothing_is_sent_to_a_host_without_a_trusted_certificate(authority):
     with closing(KeepingServer(proving(authority))) as server:
         assert send(Call("profile", server.origin)).status == 200
     for other in (proving(authority, "service.example"), proving(trustme.CA())):
-        with (
-            closing(KeepingServer(other)) as server,
-            pytest.raises(ServiceUnavailable) as raised,
-        ):
-            send(Call("profile", server.origin))
-        assert not raised.value.may_have_arrived
-        assert raised.value.network_error == "SSLCertVerificationError"
+        with closing(KeepingServer(other)) as server:
+            check_nothing_arrived(
+                Call("profile", server.origin), "SSLCertVerificationError"
+            )
 
 
 def test_a_proxy_that_refuses_has_passed_nothing_on():
     """A code that was not sent may be sent again; the proxy's answer is shown nowhere."""
     call = Call("token", "https://service.example", form={"c": "x"}, sent_once=True)
-    refused = httpx.ProxyError("407 another password")
-    with respx.mock() as mocked:
-        mocked.post("https://service.example").mock(side_effect=refused)
-        with pytest.raises(ServiceUnavailable) as raised:
-            send(call)
-    assert not raised.value.may_have_arrived
-    assert raised.value.network_error == "ProxyError"
-    assert "another" not in repr(raised.value)
+    with closing(ForwardProxy("site:word")) as proxy:
+        wrong = proxy.address.replace("word", "another")
+        with environment(HTTPS_PROXY=wrong):
+            check_nothing_arrived(call, "ProxyError")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from html import unescape
 from typing import Self
 from urllib.parse import urljoin
@@ -43,14 +42,9 @@ class Browser(browser.Browser):
         """What a script of the page gets for an empty POST."""
         return self._client.post(self._site.address + path, headers=headers)
 
-    def stream(self, path: str) -> AbstractContextManager[httpx.Response]:
-        """A response that the page reads as it comes."""
-        return self._client.stream("GET", self._site.address + path)
-
     def submit(
         self, *, holding: str = "", to: str = "", **typed: str
     ) -> httpx.Response:
-        """Submit the form with this field, or with this address."""
         policy = self.page.headers.get("Content-Security-Policy", "")
         directives = [each.strip() for each in policy.split(";")]
         self._form_action = "".join(
@@ -83,14 +77,12 @@ class Browser(browser.Browser):
         return request
 
     def sign_in(self, person: SandboxPerson, *, next_path: str = "") -> httpx.Response:
-        """Press the button of the login page, and approve."""
         query = f"?next={self._site.prefix}{next_path}" if next_path else ""
         self.open(f"/identity/login/{query}")
         self.submit(holding="csrfmiddlewaretoken")
         return self.approve(person)
 
     def sign_in_locally(self, name: str) -> httpx.Response:
-        """Sign in with the site's own page."""
         login = (
             f"{name}@members.example" if self._site.site.names_are_addresses else name
         )
@@ -102,7 +94,6 @@ class Browser(browser.Browser):
 
     @property
     def whoami(self) -> dict[str, object]:
-        """Who this site says is signed in."""
         answer: dict[str, object] = self.open("/whoami/").json()
         return answer
 

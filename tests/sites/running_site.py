@@ -34,7 +34,6 @@ class RunningSite:
 
     @property
     def prefix(self) -> str:
-        """The path under which the site stands."""
         return urlsplit(self.address).path
 
     def new_client(self) -> httpx.Client:
@@ -55,12 +54,10 @@ class RunningSite:
         )
 
     def do_upkeep(self) -> None:
-        """Do the work that is due, as a worker or cron."""
         with self.new_client() as client:
             assert client.post(f"{self.address}/upkeep/").status_code == 200
 
     def settle(self) -> None:
-        """Wait until the site has acknowledged every event."""
         self.sandbox.settle(self.client_id)
 
 
@@ -88,34 +85,27 @@ class Proxy(httpx.HTTPTransport):
 def running_site(
     site: Site, sandbox: RunningSandbox, folder: Path
 ) -> Iterator[RunningSite]:
-    """Start the site's process and register it at the sandbox."""
     port = free_port()
     local = f"http://127.0.0.1:{port}"
     address = site.public or local
+    made = sandbox.control(
+        "POST", "applications", redirect_uris=[f"{address}/identity/callback/"]
+    )
+    hook = {"url": f"{local}/identity/webhook/", "secret": WEBHOOK_SECRET}
+    sandbox.control("POST", f"applications/{made['app_id']}/webhook", **hook)
     environ = {
         **os.environ,
-        "DJANGO_SETTINGS_MODULE": site.settings,
+        "DJANGO_SETTINGS_MODULE": "tests.sites.settings",
+        "SITE": site.name,
         "SITE_FOLDER": str(folder),
-        **registered(sandbox, address, webhook=f"{local}/identity/webhook/"),
-    }
-    command = ("-m", "tests.sites.serve", site.server, str(port))
-    with running(*command, ready_at=local, env=environ, is_loud=True):
-        yield RunningSite(
-            site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ
-        )
-
-
-def registered(
-    sandbox: RunningSandbox, address: str, *, webhook: str
-) -> dict[str, str]:
-    callback = f"{address}/identity/callback/"
-    made = sandbox.control("POST", "applications", redirect_uris=[callback])
-    hook = {"mode": "test", "url": webhook, "secret": WEBHOOK_SECRET}
-    sandbox.control("POST", f"applications/{made['app_id']}/webhook", **hook)
-    return {
         "SITE_BASE_URL": sandbox.base_url,
         "SITE_AUTH_URL": sandbox.auth_url,
         "SITE_CLIENT_ID": made["test"]["client_id"],
         "SITE_CLIENT_SECRET": made["test"]["client_secret"],
         "SITE_WEBHOOK_SECRET": WEBHOOK_SECRET,
     }
+    command = ("-m", "tests.sites.serve", site.server, str(port))
+    with running(*command, ready_at=local, env=environ, is_loud=True):
+        yield RunningSite(
+            site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ
+        )

@@ -20,7 +20,6 @@ from tests.sites.site_table import MEMBERS, OPERATOR, PASSWORD
 
 
 def make_people() -> None:
-    """Create an operator and members who sign in with a password."""
     model = get_user_model()
     is_email = isinstance(
         model._meta.get_field(model.USERNAME_FIELD), models.EmailField

@@ -13,8 +13,6 @@ LINKING, CONNECTING, MEMBER = MEMBERS = ("kemi", "tunde", "ada")
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What the walk has to know about a site."""
-
     name: str
     #: ``wsgi`` (threads) or ``asgi`` (uvicorn).
     server: str = "wsgi"
@@ -26,10 +24,6 @@ class Site:
     #: What ``check --deploy`` reports of this package.
     reported: tuple[str, ...] = ()
 
-    @property
-    def settings(self) -> str:
-        return f"tests.sites.{self.name}.settings"
-
 
 SITES = (
     Site(name="plain"),
@@ -39,12 +33,10 @@ SITES = (
     Site(name="beside_allauth"),
     Site(name="beside_others", server="asgi"),
     Site(name="strict", has_admin=False),
-    Site(name="frontend", public="https://api.shop.example"),
 )
 
 
 def rows() -> list[object]:
-    """The sites as parameters of a fixture."""
     return [pytest.param(each, id=each.name) for each in SITES]
 
 

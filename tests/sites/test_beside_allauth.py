@@ -2,8 +2,6 @@
 
 import pytest
 
-from django_identity.testing.sandbox import SandboxPerson
-from tests.sites.browser import Browser
 from tests.sites.running_site import RunningSite
 from tests.sites.site_table import MEMBER, steps_of
 
@@ -31,9 +29,7 @@ def in_shell(site: RunningSite, code: str, **given: object) -> str:
 
 
 @pytest.mark.parametrize("verified", [True, False])
-def test_a_verified_secondary_address_is_the_accounts(
-    site: RunningSite, browser: Browser, person: SandboxPerson, verified: bool
-) -> None:
+def test_a_verified_secondary_address_is_the_accounts(site, browser, person, verified):
     """A verified one is the account's: the person signs in there, and links."""
     in_shell(site, ADD, name=MEMBER, email=person.email, verified=verified)
     arrived = browser.sign_in(person)
@@ -47,9 +43,7 @@ def test_a_verified_secondary_address_is_the_accounts(
         browser.submit(holding="csrfmiddlewaretoken")
 
 
-def test_the_button_on_allauths_page_leads_on(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
+def test_the_button_on_allauths_page_leads_on(site, browser, person):
     """To the page for which the person had to sign in, query and all."""
     assert "/accounts/login/" in str(browser.open("/members/?tab=2").url)
     browser.submit(to="/identity/login/")
@@ -58,9 +52,7 @@ def test_the_button_on_allauths_page_leads_on(
     assert arrived.json()["claims"]["age_over_18"] is True
 
 
-def test_an_erasure_takes_allauths_rows(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
+def test_an_erasure_takes_allauths_rows(site, browser, person):
     """Of an account that the identity made."""
     browser.sign_in(person)
     name = browser.whoami["user"]
@@ -92,8 +84,6 @@ WAYS = ROWS + (
 )
 
 
-def test_each_of_allauths_ways_to_sign_in_is_recognised(
-    site: RunningSite, person: SandboxPerson
-) -> None:
+def test_each_of_allauths_ways_to_sign_in_is_recognised(site, person):
     """None, an address alone, a code by e-mail, a social account, a password."""
     assert in_shell(site, WAYS, email=person.email) == "False False True True True"

@@ -1,10 +1,7 @@
 """Tokens, django-ninja and a stream: the snippets of ``docs/beside.md`` on a running site."""
 
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
@@ -60,7 +57,7 @@ def app(site: RunningSite, browser: Browser, person: SandboxPerson) -> Iterator[
         yield signed_in
 
 
-def test_a_session_is_exchanged_for_tokens(app: App, browser: Browser) -> None:
+def test_a_session_is_exchanged_for_tokens(app, browser):
     """A page of another site could not, and a token alone begins no renewal."""
     assert app.ask("/by-token/wine").json() == {"drink": "wine"}
     assert app.refresh().status_code == 200
@@ -71,8 +68,8 @@ def test_a_session_is_exchanged_for_tokens(app: App, browser: Browser) -> None:
 
 @pytest.mark.parametrize("ending", ["revoked", "everywhere"])
 def test_no_token_is_refreshed_after_the_sessions_ended(
-    app: App, site: RunningSite, browser: Browser, person: SandboxPerson, ending: str
-) -> None:
+    app, site, browser, person, ending
+):
     """By a revocation, or "sign out everywhere"; another person's tokens go on."""
     with Browser(site) as other:
         other.sign_in(site.sandbox.create_person())
@@ -90,9 +87,7 @@ def test_no_token_is_refreshed_after_the_sessions_ended(
     assert closed.status_code == (403 if ending == "revoked" else 200)
 
 
-def test_a_gate_around_an_operation_of_ninja(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
+def test_a_gate_around_an_operation_of_ninja(site, browser, person):
     """Nobody: 401. Somebody without the proof: 403 as a problem. Open: the operation's answer."""
     nobody = browser.fetch("/ninja/wine")
     assert (nobody.status_code, nobody.json()["code"]) == (401, "not_signed_in")
@@ -112,74 +107,3 @@ def test_a_gate_around_an_operation_of_ninja(
             "country_resident=PT",
         )
         assert adult.fetch("/ninja/offers/a=b").status_code == 422
-
-
-class Stream:
-    """Somebody reads a stream. ``ended_after()``: how long it goes on from now."""
-
-    def __init__(self, browser: Browser) -> None:
-        self.lines: list[str] = []
-        self.is_broken_off = False
-        self._has_begun = threading.Event()
-        self._thread = threading.Thread(target=self._read, args=(browser,), daemon=True)
-        self._thread.start()
-        assert self._has_begun.wait(SOON)
-
-    def ended_after(self) -> float:
-        began = time.monotonic()
-        self._thread.join(SOON)
-        assert not self._thread.is_alive()
-        return time.monotonic() - began
-
-    def _read(self, browser: Browser) -> None:
-        try:
-            with browser.stream("/prices/") as response:
-                for line in response.iter_lines():
-                    self.lines.append(line)
-                    self._has_begun.set()
-        except httpx.TransportError:
-            self.is_broken_off = True
-
-
-def test_a_stream_ends_with_the_claim(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
-    """And cannot be begun again: a browser's ``EventSource`` gives up at a 403."""
-    browser.sign_in(person)
-    stream = Stream(browser)
-    assert stream.lines[0] == "data: 7.50"
-    site.sandbox.revoke_claim(person, "age_over_18")
-    site.settle()
-    assert stream.ended_after() < 5
-    assert browser.fetch("/prices/").status_code == 403
-
-
-def test_a_stream_ends_with_the_session(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
-    """With "sign out everywhere" from another browser."""
-    browser.sign_in(person)
-    stream = Stream(browser)
-    with Browser(site) as other:
-        other.sign_in(person)
-        other.open("/identity/account/")
-        other.submit(holding="everywhere", everywhere="1")
-    assert stream.ended_after() < 5
-
-
-def test_a_stream_ends_if_the_database_goes_away(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
-    """A question that cannot be answered opens nothing; the next stream asks again."""
-    browser.sign_in(person)
-    stream = Stream(browser)
-    file = Path(site.environ["SITE_FOLDER"], "site.sqlite3")
-    away = file.with_suffix(".away")
-    file.rename(away)
-    try:
-        assert stream.ended_after() < 5
-        assert stream.is_broken_off
-    finally:
-        away.rename(file)
-    assert browser.fetch("/ninja/wine").status_code == 200
-    assert Stream(browser).lines[0] == "data: 7.50"

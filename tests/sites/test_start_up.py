@@ -16,7 +16,7 @@ DEAR = {"celery", "kombu", "rest_framework", "joserfc", "django_identity.sandbox
 
 
 @pytest.mark.parametrize("first_request", ["", LOOK_UP], ids=["start", "first request"])
-def test_a_site_without_workers_and_api_loads_neither(first_request: str) -> None:
+def test_a_site_without_workers_and_api_loads_neither(first_request):
     """A library is loaded by those who use it, and when they first do."""
     started = subprocess.run(
         [sys.executable, "-c", START + first_request + PRINT],

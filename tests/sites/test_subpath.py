@@ -2,18 +2,14 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from django_identity.testing.sandbox import RunningSandbox
 from tests.sites.browser import Browser
-from tests.sites.running_site import RunningSite
 from tests.sites.site_table import steps_of
 
 PEOPLE = 8
 pytestmark = steps_of("subpath")
 
 
-def test_many_at_once_are_not_mixed_up(
-    site: RunningSite, sandbox: RunningSandbox
-) -> None:
+def test_many_at_once_are_not_mixed_up(site, sandbox):
     """Each person sees their own claims, while others are answered in the same loop."""
     with (
         Browser(site) as adult,

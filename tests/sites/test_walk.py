@@ -2,17 +2,12 @@
 
 import re
 
-import pytest
-
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
-from tests.sites.running_site import RunningSite
 from tests.sites.site_table import CONNECTING, LINKING, OPERATOR
 
 
-def test_a_new_person_gets_an_account_and_the_page_they_wanted(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
+def test_a_new_person_gets_an_account_and_the_page_they_wanted(site, browser, person):
     """A new person gets an account, proven claims, and the page that they wanted.
 
     The same person has the same account in another browser, and without a wanted page some page.
@@ -27,10 +22,7 @@ def test_a_new_person_gets_an_account_and_the_page_they_wanted(
         assert second.whoami == browser.whoami
 
 
-def test_a_member_links_their_identity_and_signs_in_with_it(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
-    """A member links their identity, keeps their account, and can come in by it."""
+def test_a_member_links_their_identity_and_signs_in_with_it(site, browser, person):
     browser.sign_in_locally(LINKING)
     member = browser.whoami["user"]
     assert browser.sign_in(person, next_path="/adults/").text == "for adults"
@@ -40,7 +32,7 @@ def test_a_member_links_their_identity_and_signs_in_with_it(
         assert another.whoami["user"] == member
 
 
-def test_gates_open_by_proof_alone(browser: Browser, person: SandboxPerson) -> None:
+def test_gates_open_by_proof_alone(browser, person):
     """Gates are closed to nobody in particular, open by proof, and closed by another value."""
     assert "for adults" not in browser.open("/adults/").text
     assert "/identity/login/" in browser.address
@@ -54,10 +46,7 @@ def test_gates_open_by_proof_alone(browser: Browser, person: SandboxPerson) -> N
     assert browser.open("/britons/").status_code == 403
 
 
-def test_a_connect_code_verifies_a_member(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
-    """A Connect code verifies a member without a redirect."""
+def test_a_connect_code_verifies_a_member(site, browser, person):
     browser.sign_in_locally(CONNECTING)
     member = browser.whoami["user"]
     assert "for the verified" not in browser.open("/loans/").text
@@ -68,10 +57,7 @@ def test_a_connect_code_verifies_a_member(
     assert browser.whoami["user"] == member
 
 
-def test_a_revoked_claim_closes_its_gate_at_once(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
-    """A claim that is revoked at the service closes its gate when the webhook has answered."""
+def test_a_revoked_claim_closes_its_gate_at_once(site, browser, person):
     browser.sign_in(person, next_path="/adults/")
     site.do_upkeep()
     site.sandbox.revoke_claim(person, "age_over_18")
@@ -80,10 +66,7 @@ def test_a_revoked_claim_closes_its_gate_at_once(
     assert browser.open("/loans/").text == "for the verified"
 
 
-def test_a_revoked_consent_ends_the_session(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
-    """A consent that is revoked ends the session."""
+def test_a_revoked_consent_ends_the_session(site, browser, person):
     browser.sign_in(person, next_path="/adults/")
     site.do_upkeep()
     site.sandbox.revoke_consent(person)
@@ -92,9 +75,7 @@ def test_a_revoked_consent_ends_the_session(
     assert "for adults" not in browser.open("/adults/").text
 
 
-def test_a_deletion_request_leaves_nothing_of_the_person(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
+def test_a_deletion_request_leaves_nothing_of_the_person(site, browser, person):
     """A deletion request ends the session at once; then nothing of the person is left."""
     browser.sign_in(person, next_path="/adults/")
     with Browser(site) as operator:
@@ -112,28 +93,7 @@ def test_a_deletion_request_leaves_nothing_of_the_person(
             assert person.email not in receipts.text
 
 
-def test_an_operator_sees_lists_overview_and_a_record(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
-    """An operator sees the lists, the overview and a record."""
-    if not site.site.has_admin:
-        pytest.skip("the site has no admin")
-    with Browser(site) as somebody:
-        somebody.sign_in(person)
-    browser.sign_in_locally(OPERATOR)
-    for model in ("linkedidentity", "webhookevent", "erasurereceipt", "overview"):
-        assert browser.open(f"/admin/django_identity/{model}/").status_code == 200, (
-            model
-        )
-    row = _listed(browser, person)
-    assert row
-    assert browser.open(row).status_code == 200
-
-
-def test_the_deployment_checks_report_only_what_is_shown_on_purpose(
-    site: RunningSite,
-) -> None:
-    """``check --deploy`` reports nothing of this package that the site does not show on purpose."""
+def test_the_deployment_checks_report_only_what_is_shown_on_purpose(site):
     checked = site.run("check", "--deploy")
     found = re.findall(r"django_identity\.[EW]\d+", checked.stderr)
     assert tuple(found) == site.site.reported, checked.stderr
@@ -149,10 +109,7 @@ def _listed(operator: Browser, person: SandboxPerson) -> str:
     return found[0] if found else ""
 
 
-def test_our_pages_stay_below_the_sites_prefix(
-    browser: Browser, person: SandboxPerson
-) -> None:
-    """Our pages lead nowhere outside the site's prefix."""
+def test_our_pages_stay_below_the_sites_prefix(browser, person):
     for path in ("login/", "callback/", "account/", "disconnect/", "connect/"):
         if path == "account/":
             browser.sign_in(person)

@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Iterator
-from types import FunctionType
 
 import pytest
 from django.conf import settings
 from django.test import override_settings
 from django.urls import include, path
 
-from tests.snippets import blocks_of, module_of
+from tests.snippets import blocks_of, examples_of, module_of
 
 PAGE = "adults.md"
 pytestmark = pytest.mark.urls(__name__)
@@ -31,9 +30,7 @@ def _with_its_policy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-for each in vars(module_of("tests", page=PAGE)).values():
-    if isinstance(each, FunctionType) and each.__name__.startswith("test_"):
-        globals()[each.__name__] = each
+globals().update(examples_of("tests", page=PAGE))
 
 
 def test_every_named_example_is_run():

@@ -49,12 +49,8 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Says:
     """``says("may_sign_up", answer)``: what the site's policy makes of a profile."""
 
     def answer_with(method: str, answer: Callable[[Profile], Any]) -> None:
-        def method_of(
-            _policy: IdentityPolicy, *_user: User, profile: Profile, **_proven: Any
-        ) -> Any:
-            return answer(profile)
-
-        monkeypatch.setattr(IdentityPolicy, method, method_of)
+        asked = lambda *_given, profile, **_proven: answer(profile)  # noqa: E731
+        monkeypatch.setattr(IdentityPolicy, method, asked)
 
     return answer_with
 

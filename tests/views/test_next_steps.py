@@ -1,41 +1,41 @@
-"""What a page tells somebody to do next helps: no dead end, and nothing is told twice."""
+"""What people are told on their way: no dead end, and nothing is told twice."""
 
 import re
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
-from django.utils import timezone
 
+from django_identity.backends import BACKEND_PATH
 from django_identity.error_table import ERRORS, Recovery
 from django_identity.exceptions import IdentityError
 from django_identity.gates import Gate, closed_to
-from django_identity.gates.closed import Closed
-from django_identity.lifecycle.minute import upkeep
-from django_identity.models import AuthorizationRequest, ErasureReceipt, LinkedIdentity
+from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.operators import interventions
+from django_identity.models import LinkedIdentity
+from django_identity.policy import IdentityPolicy
 from django_identity.reasons import Reason
-from django_identity.requirements import RequiredLevel, RequiredScope
 from django_identity.texts.advice import REASONS
 from django_identity.web import answers, flow
+from tests.deliveries import deliver
 from tests.factories import (
     again,
     make_claim,
     make_identity,
-    make_identity_by_code,
     make_user,
+    people,
 )
-from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
-from tests.views.connect.pages import hand_in, refused
+from tests.views.bad_input.refusals import CutOff, lines_of_ours
+from tests.views.connect.pages import (
+    LOCAL,
+    browser_of,
+    buttons,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-ADULT = {"missing": "age_over_18", "next": "/adults/"}
-BUTTON = re.compile(r'class="identity-button[ "][^>]*>(.*?)</(?:a|button)>', re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
@@ -46,97 +46,55 @@ def _account_page(settings: Any) -> None:
     settings.DJANGO_IDENTITY = {**given, "SERVICE_ACCOUNT_URL": address}
 
 
-def asked(browser: Client, **query: str) -> str:
-    return browser.get(reverse("identity:login"), query).content.decode()
-
-
-def buttons(page: str) -> list[str]:
-    return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in BUTTON.findall(page)]
-
-
 OPEN = "Open your identity service"
 VERIFY = "Get verified"
 AGAIN = "Check again with your identity service"
 BACK = "Back to this site"
-PAST = timezone.now() - timedelta(hours=1)
-REVOKED = {"consent": "revoked", "revoked_at": PAST}
-ALL = {"scopes": ["kyc:read", "claims:read"]}
-NG, LEVEL = "country_resident=NG", "level_2"
-#: Reason -> what the person's row has, a claim of theirs, what is asked for, and the buttons.
-STEPS: dict[str, tuple[Any, Any, str, list[str]]] = {
-    "not_linked": (None, None, "age_over_18", ["Connect your identity service"]),
-    "consent_revoked": (REVOKED, None, "age_over_18", ["Allow again"]),
-    "ended_by_site": (
-        REVOKED | {"revoked_by": "site"},
-        None,
-        "age_over_18",
-        ["Connect again"],
-    ),
-    "code_alone": (
-        {"linked_via": "connect", "account_made": False},
-        None,
-        "age_over_18",
-        ["Continue with your identity service"],
-    ),
+#: Reason -> the person, what differs from their row, what is asked for, and the buttons.
+STEPS: dict[str, tuple[str, dict[str, Any], str, list[str]]] = {
+    "not_linked": (
+        "of the other environment", {}, "age_over_18", ["Connect your identity service"]),
+    "consent_revoked": ("revoked", {}, "age_over_18", ["Allow again"]),
+    "ended_by_site": ("revoked", {"revoked_by": "site"}, "age_over_18", ["Connect again"]),
+    "code_alone": ("by code", {}, "age_over_18", ["Continue with your identity service"]),
     # Verifying again would be a circle.
-    "not_confirmed": ({}, None, "age_over_18", [OPEN, BACK]),
-    "unread": ({"last_error": "service_timeout"}, None, "age_over_18", [AGAIN]),
+    "not_confirmed": ("of a listed claim", {}, "age_over_18", [OPEN, BACK]),
+    "unread": ("not read", {}, "age_over_18", [AGAIN]),
+    "run_out": ("of a claim that ran out", {}, "age_over_18", [AGAIN]),
+    "revoked": ("of a revoked claim", {}, "age_over_18", [VERIFY, AGAIN]),
+    "other_value": ("of another country", {}, "country_resident=NG", [OPEN, BACK]),
+    "not_verified": ("not verified", {}, "age_over_18", [VERIFY, AGAIN]),
+    "rejected": ("rejected", {}, "age_over_18", [OPEN, AGAIN]),
     "unverifiable": (
-        {"last_error": "credential_rejected"},
-        None,
-        "age_over_18",
-        [BACK],
-    ),
-    "run_out": ({}, {"valid_until": PAST}, "age_over_18", [AGAIN]),
-    "revoked": ({}, {"revoked_at": PAST}, "age_over_18", [VERIFY, AGAIN]),
-    "other_value": (
-        {},
-        {"claim_type": "country_resident", "value": {"value": "GH"}},
-        NG,
-        [OPEN, BACK],
-    ),
-    "not_verified": (
-        {"kyc_status": "unverified"},
-        None,
-        "age_over_18",
-        [VERIFY, AGAIN],
-    ),
-    "rejected": ({"kyc_status": "rejected"}, None, "age_over_18", [OPEN, AGAIN]),
+        "rejected", {"kyc_status": "verified", "last_error": "credential_rejected"},
+        "age_over_18", [BACK]),
     "scope_not_given": (
-        ALL | {"scopes": ["kyc:read"]},
-        None,
-        "claims:read",
-        ["Decide at your identity service"],
-    ),
-    "not_recent": ({}, None, "recent_sign_in", ["Confirm with your identity service"]),
-    "lower_level": (
-        {"kyc_level": "level_1"},
-        None,
-        LEVEL,
-        ["Continue the verification", AGAIN],
-    ),
-}
+        "without the scopes", {}, "claims:read", ["Decide at your identity service"]),
+    "not_recent": ("proven", {}, "recent_sign_in", ["Confirm with your identity service"]),
+    "lower_level": ("of a lower level", {}, "level_2", ["Continue the verification", AGAIN]),
+}  # fmt: skip
 
 
-def test_each_reason_has_a_next_step_and_a_way_back(
-    user: User, browser: Client
-) -> None:
-    """The buttons help, and a press or a link of the page leads to the page that was wanted."""
+def test_each_reason_has_a_next_step_and_a_way_back():
     # The account page alone has this one, whose button is the same form.
     assert STEPS.keys() | {"permission_ended"} == REASONS.keys() == {*Reason}
-    for reason, (fields, claim, missing, wanted) in STEPS.items():
-        LinkedIdentity.objects.all().delete()
-        if fields is not None:
-            identity = make_identity(user, **fields)
-            if claim is not None:
-                make_claim(identity, **claim)
-        response = browser.get(
-            reverse("identity:login"), {"missing": missing, "next": "/adults/"}
-        )
+    known = people()
+    known["of another country"] = make_user("of another country")
+    linked = make_identity(known["of another country"], subject="of another country")
+    make_claim(linked, "country_resident", {"value": "GH"})
+    for reason, (who, changes, missing, wanted) in STEPS.items():
+        identity = LinkedIdentity.objects.get(user=known[who])
+        identity.set_columns(changes)
+        identity.save(update_fields=changes)
+
+        address = reverse("identity:login")
+        asked = {"missing": missing, "next": "/adults/"}
+        response = browser_of(known[who]).get(address, asked)
+
         page = response.content.decode()
         assert response.context["shortfall"].reason == reason
         assert buttons(page.partition("<main")[2]) == wanted, reason
-        came_back = f'href="{reverse("identity:login")}?next=/adults/"'
+        came_back = f'href="{address}?next=/adults/"'
         assert 'name="next" value="/adults/"' in page or came_back in page, reason
         assert "%(" not in page
         assert ("What your identity service will share" in page) is (
@@ -144,13 +102,12 @@ def test_each_reason_has_a_next_step_and_a_way_back(
         )
 
 
-def test_a_site_that_cannot_verify_says_so_with_a_reference(
-    user: User, browser: Client
-) -> None:
-    """Nothing is promised in a few seconds; the number is that of the person's row."""
+def test_a_site_that_cannot_verify_says_so_with_a_reference(user, browser):
     identity = make_identity(user, last_error="credential_rejected")
     told = f"Tell the people who run this site. Your reference is the number {identity.pk}."
-    for page in (asked(browser, **ADULT), account_page(browser)):
+    closed_gate = reverse("identity:login", query={"missing": "age_over_18"})
+    for address in (closed_gate, reverse("identity:account")):
+        page = browser.get(address).content.decode()
         assert "cannot verify this at the moment" in page
         assert "a few seconds" not in page
         assert told in page
@@ -159,10 +116,6 @@ def test_a_site_that_cannot_verify_says_so_with_a_reference(
     problem = closed.problem()
     assert told in problem["detail"]
     assert problem["recovery"] == "contact"
-
-
-def account_page(browser: Client) -> str:
-    return browser.get(reverse("identity:account")).content.decode()
 
 
 KEY = "x" * 43
@@ -182,44 +135,27 @@ def told(client: Client, error: IdentityError) -> HttpResponse:
     return client.get(led["Location"])
 
 
-LOCAL = "Sign in with a password"
+WITH_PASSWORD = "Sign in with a password"
 #: What the person can do next -> the buttons of the page, if the site has a sign-in of its own.
 BUTTONS = {
-    Recovery.RETRY: ["Try again"],
-    Recovery.RESTART: ["Start again"],
-    Recovery.SIGN_IN_TO_LINK: ["Sign in"],
-    Recovery.VERIFY: [VERIFY],
-    Recovery.CONTACT: [BACK],
-}
+    Recovery.RETRY: ["Try again"], Recovery.RESTART: ["Start again"],
+    Recovery.SIGN_IN_TO_LINK: ["Sign in"], Recovery.VERIFY: [VERIFY], Recovery.CONTACT: [BACK],
+}  # fmt: skip
 #: Code -> the buttons of its page, where another step helps.
 OWN_BUTTONS = {
     "access_denied": ["Start again", BACK],
-    "linked_by_code": [LOCAL, "Start again"],
-    "sign_in_not_allowed": [LOCAL],
+    "linked_by_code": [WITH_PASSWORD, "Start again"],
+    "sign_in_not_allowed": [WITH_PASSWORD],
     "user_holds_another": ["Your details"],
 }
 WITHOUT_LOCAL = {"linked_by_code": ["Start again"]}
 
 
-#: Each code, and again without a local sign-in those whose page leads there.
-CODES = sorted(ERRORS.keys() - {"verification_policy_not_met.poa"})
-LEADS_TO_LOCAL = [
-    code
-    for code in CODES
-    if code in OWN_BUTTONS or ERRORS[code].recovery == Recovery.SIGN_IN_TO_LINK
-]
-
-
 @pytest.mark.parametrize(
-    ("code", "local"),
-    [
-        *((code, "/accounts/login/") for code in CODES),
-        *((code, None) for code in LEADS_TO_LOCAL),
-    ],
+    "code", sorted(ERRORS.keys() - {"verification_policy_not_met.poa"})
 )
-def test_each_refusal_has_a_next_step_and_a_way_back(
-    client: Client, settings: Any, code: str, local: str | None
-) -> None:
+@pytest.mark.parametrize("local", ["/accounts/login/", None], ids=["local", "no local"])
+def test_each_refusal_has_a_next_step_and_a_way_back(client, settings, code, local):
     settings.IDENTITY_LOCAL_SIGN_IN_URL = local
     error = IdentityError(code=code, next_url="/adults/")
     wanted = OWN_BUTTONS.get(code, BUTTONS[error.recovery])
@@ -236,10 +172,7 @@ def test_each_refusal_has_a_next_step_and_a_way_back(
     assert not starts_again or "next=%2Fadults%2F" in page or 'href="/adults/"' in page
 
 
-def test_an_answer_is_shown_for_an_hour_in_its_own_browser(
-    client: Client, service: FakeService
-) -> None:
-    """A reload keeps it, with the page that was wanted; nothing of it stands in the address."""
+def test_an_answer_is_shown_for_an_hour_in_its_own_browser(client, service):
     make_user("eve", email="ada@example.org")
     first = sign_in(client, "/adults/")
     page = reverse("identity:answer")
@@ -262,18 +195,7 @@ def test_an_answer_is_shown_for_an_hour_in_its_own_browser(
         assert client.get(page)["Location"] == reverse("identity:account")
 
 
-def test_a_receipt_may_be_loaded_again(browser: Client, user: User) -> None:
-    """The number of the receipt is in the browser's cookie alone."""
-    make_identity(user)
-    led = browser.post(reverse("identity:erase"))
-    assert led["Location"] == reverse("identity:answer")
-    number = ErasureReceipt.objects.get().pk
-    for _load in range(2):
-        page = browser.get(led["Location"]).content.decode()
-        assert f"The number of your receipt is {number}." in page
-
-
-def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client: Client) -> None:
+def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client):
     """Browsers drop a cookie of more than 4 KB."""
     longest = "/" + "ß" * 999
     assert flow.safe_next(longest) == longest
@@ -285,78 +207,145 @@ def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client: Client) -
     assert "You have an account here" in told(client, error).content.decode()
 
 
-def test_a_start_after_an_hour_keeps_the_page_that_was_wanted(
-    client: Client, service: FakeService
-) -> None:
-    """Neither the browser has dropped its cookie then, nor upkeep the row."""
-    state = begin(client, "/adults/")
-    AuthorizationRequest.objects.update(expires_at=PAST)
-    upkeep.purge()
-    assert client.cookies["identity_browser"]["max-age"] > 7200
-    page = come_back(client, state).content.decode()
-    assert "This took too long." in page
-    assert f'href="{reverse("identity:login")}?next=%2Fadults%2F"' in page
-
-
-def test_no_sentence_has_a_code(user: User) -> None:
-    """Neither a level nor a scope: a person reads words."""
-    make_identity(user, kyc_level="level_1")
-    lower = closed_to(Gate(kyc_level="level_2"), user)
-    assert lower is not None
-    assert "You have: verification at level 1." in lower.detail
-    for requirement in (RequiredLevel("level_2"), RequiredScope("documents:read")):
-        assert not re.search("level_|documents:", Closed(requirement, None).detail)
+def test_pages_name_the_service_and_the_site(client, settings, monkeypatch):
+    page = client.get("/identity/login/").content.decode()
+    assert "testserver" not in page
+    assert "<title>Continue with your identity service</title>" in page
+    given = {**settings.DJANGO_IDENTITY, "SERVICE_NAME": "VerifyMe"}
+    settings.DJANGO_IDENTITY = given
+    monkeypatch.setattr(IdentityPolicy, "help_url", "/help/")
+    monkeypatch.setattr(IdentityPolicy, "site_name", "Ajo Circle")
+    monkeypatch.setattr(
+        IdentityPolicy, "reasons", {"age_over_18": "A circle is a contract."}
+    )
+    page = client.get("/identity/login/?missing=age_over_18").content.decode()
+    assert "<title>You need to be 18 or older \N{EN DASH} Ajo Circle</title>" in page
     assert (
-        "your identity documents."
-        in Closed(RequiredScope("documents:read"), None).detail
+        "You will go to VerifyMe, sign in there, and decide what Ajo Circle may know."
+        in page
     )
-
-
-def test_an_open_page_that_grew_old_is_explained_once() -> None:
-    """One sentence, and one button."""
-    page = (
-        Client(enforce_csrf_checks=True)
-        .post(reverse("identity:login"))
-        .content.decode()
-    )
-    main = page.partition("<main")[2]
-    assert main.count("Start again") == 2
-    assert main.count("Nothing was") == 1
-    assert buttons(main) == ["Start again"]
-
-
-def test_a_wrong_code_is_explained_once(service: FakeService, browser: Client) -> None:
-    """One sentence, which leads to the field and describes it."""
-    page = refused(hand_in(browser, "hello"), "connect_code_malformed", 400)
-    assert page.count("Enter a code like CNX-XXXX-XXXX.") == 1
-    assert 'aria-describedby="identity-connect-hint identity-connect-error"' in page
-    assert '<p id="identity-connect-error">' in page
-
-
-def test_a_code_of_another_account_says_how_to_move_it(
-    service: FakeService, browser: Client
-) -> None:
-    """Where to disconnect it, and that the code is used up."""
-    make_identity(make_user("eve"), subject=service.subject)
-    page = refused(hand_in(browser), "subject_taken", 403)
-    assert "If that account is yours, sign in to it and disconnect there first." in page
-    assert "Sign out here, to sign in to it" in buttons(page)
-    assert "the one you entered is used up" in page
+    assert "<span>Continue with VerifyMe</span>" in page
+    assert "A circle is a contract." in page
+    assert '<a href="/help/">Help</a>' in page
+    assert "identity service" not in page
 
 
 @pytest.mark.parametrize(
-    ("linked_via", "status", "said"),
-    [
-        ("connect", "verified", "now has the verification of this person"),
-        ("connect", "unverified", "this person, who is not verified"),
-        ("sign_in", "verified", "The verification of your account is up to date."),
-        ("sign_in", "unverified", "Your account is connected as before."),
-    ],
+    ("how", "done"),
+    [("sign-in", "You are signed in."), ("link", "Your account is connected"),
+     ("renewal", "Your details were checked again.")],
+)  # fmt: skip
+def test_what_worked_is_said(client, service, how, done):
+    """On the page that comes next, but not above a closed gate, which may say the contrary."""
+    if how != "sign-in":
+        user = make_user()
+        client.force_login(user, backend=LOCAL)
+    if how == "renewal":
+        make_identity(user)
+    come_back(client, begin(client, "/gated/"))
+    page = client.get("/identity/account/").content.decode()
+    assert re.search(f'role="status">{done}[^<]*You are verified at level 2.</p>', page)
+    response = come_back(client, begin(client, "/gated/"))
+    assert response["Location"] == "/gated/"
+    page = client.get("/gated/", follow=True).content.decode()
+    assert "<title>You need" in page
+    assert "You are verified" not in page
+    assert "You are verified" not in client.get("/identity/account/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [("person", "you took back your consent."), ("site", "we ended your connection."),
+     ("erasure", "your data here is erased."),
+     ("erasure that is pending", "your data here is erased.")],
+)  # fmt: skip
+def test_a_session_that_ended_says_why(client, monkeypatch, how, words):
+    identity = make_identity(make_user())
+    client.force_login(identity.user, backend=BACKEND_PATH)
+    if how == "site":
+        interventions.revoke([identity])
+    elif how == "person":
+        deliver("consent.revoked")
+    else:
+        if how == "erasure that is pending":
+            monkeypatch.setattr(IdentityPolicy, "erase_user", lambda *_given: 1 / 0)
+        erasure.erase_subject(identity.subject)
+    page = client.get(reverse("identity:account"), follow=True).content.decode()
+    assert "You were signed out" in page
+    assert f": {words}" in page
+    # A session of another kind ends with none of these.
+    if how == "person":
+        client.force_login(identity.user, backend=LOCAL)
+        page = client.get(reverse("identity:login")).content.decode()
+        assert "signed out" not in page
+
+
+@pytest.mark.parametrize(
+    "name", ["login", "connect", "disconnect", "connected", "sign_out"]
 )
-def test_the_page_after_a_code_says_no_more_than_it_brought(
-    user: User, browser: Client, linked_via: str, status: str, said: str
-) -> None:
-    make_identity_by_code(user, linked_via=linked_via, kyc_status=status)
-    page = browser.get(reverse("identity:connected")).content.decode()
-    assert said in page
-    assert ("verification of" in page) is (status == "verified")
+def test_a_page_that_was_open_too_long(service, name):
+    client = Client(enforce_csrf_checks=True)
+    user = make_user()
+    identity = make_identity(user)
+    client.force_login(user, backend=LOCAL)
+    response = client.post(reverse(f"identity:{name}"), {"next": "/loans/"})
+    page = response.content.decode()
+    assert response.status_code == 403
+    assert "<title>Error: This page was open too long</title>" in page
+    assert f'href="{reverse(f"identity:{name}")}?next=%2Floans%2F"' in page
+    identity.refresh_from_db()
+    assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        ({"Origin": "https://testserver"}, "CSRF cookie not set."),
+        ({}, "Referer checking failed - no Referer."),
+        ({"Origin": "https://shop.example:8443"},
+         "Origin checking failed - https://shop.example:8443 does not match any trusted"),
+        ({"Referer": "https://ada@shop.example/ada/?token=secret"},
+         "Referer checking failed - another address does not match any trusted origins."),
+        ({"Referer": "https://shop.example/ada/?token=secret"},
+         "Referer checking failed - https://shop.example does not match any trusted origins."),
+    ],
+)  # fmt: skip
+def test_the_log_says_why_a_form_was_refused(headers, reason, caplog):
+    client = Client(enforce_csrf_checks=True)
+    page = client.post(reverse("identity:login"), secure=True, headers=headers)
+    assert page.status_code == 403
+    (line,) = lines_of_ours(caplog)
+    assert "code=form_expired" in line
+    assert f"detail={reason}" in line
+    assert not re.search(r"\bada\b|token|secret", caplog.text)
+
+
+CUT_OFF = {"wsgi.input": CutOff(), "content_type": "application/x-www-form-urlencoded"}
+BROKEN_FORMS: dict[str, dict[str, Any]] = {
+    "cut off": CUT_OFF,
+    "no boundary": {"content_type": "multipart/form-data"},
+    "odd boundary": {"content_type": "multipart/form-data; boundary=é"},
+    "missing parts": {"content_type": "multipart/form-data; boundary=x"},
+}
+
+
+@pytest.mark.parametrize("name", ["login", "connect", "disconnect", "sign_out"])
+@pytest.mark.parametrize("how", BROKEN_FORMS.values(), ids=BROKEN_FORMS)
+def test_a_form_that_cannot_be_read_is_no_error_of_the_site(name, how, caplog):
+    """Django answers it as it refuses a form, and nobody is called for it."""
+    client = Client(enforce_csrf_checks=True)
+    client.cookies["csrftoken"] = "a" * 32
+    page = client.generic("POST", reverse(f"identity:{name}"), b"next=/", **how)
+    assert page.status_code in (400, 403)
+    assert "identity.sign_in.failed error=" not in caplog.text
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+
+
+def test_a_denial_is_calm(client, service):
+    state = begin(client, "/adults/")
+    query = {"error": "access_denied", "state": state}
+    page = client.get(reverse("identity:callback"), query, follow=True).content.decode()
+    assert "<title>You did not share anything</title>" in page
+    assert "Name, e-mail address, country and photo" in page
+    assert 'href="/adults/"' in page
+    assert not re.search("Reference|Error|emblem-warning", page)

@@ -1,7 +1,6 @@
 """What of a person's profile gets into their account, by the policy and as far as it is valid."""
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ from django.apps import apps
 from django.contrib.auth.models import Group, User, UserManager
 from django.core.checks import run_checks
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator
 from django.db import (
     DataError,
     IntegrityError,
@@ -19,7 +17,6 @@ from django.db import (
     models,
 )
 from django.db.migrations.state import ProjectState
-from django.db.models import UniqueConstraint
 from django.db.models.functions import Lower
 from django.db.models.signals import post_save
 from django.db.transaction import set_rollback
@@ -30,12 +27,9 @@ from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_user
-from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-# A new account
 
 NAIL = "\u0645\u06cc\u200c\u062e"
 
@@ -48,12 +42,10 @@ NAIL = "\u0645\u06cc\u200c\u062e"
         ({"first_name": "Ada\u202egnihsihp"}, ("Adagnihsihp", "Obi")),
         ({"first_name": "A\x07da\r\nBcc: x"}, ("A da Bcc: x", "Obi")),
         ({"first_name": NAIL}, (NAIL, "Obi")),
-        ({"email": "ada@example.org\nBcc: x@y.z"}, ("Ada", "Obi")),
         ({"email": "no-address"}, ("Ada", "Obi")),
     ],
 )
 def test_a_new_account_has_what_is_valid(client, service, caplog, profile, stored):
-    """What the user model refuses is left out, and the person is in."""
     service.profile = profile
     assert sign_in(client).status_code == 302
     user = User.objects.get()
@@ -71,10 +63,7 @@ def no_adas(user: User) -> None:
 def test_what_cannot_be_left_out_refuses(
     client, service, caplog, monkeypatch, says, username
 ):
-    """A bad name, a unique one that is taken, a rule of the whole model (``full_clean`` runs).
-
-    The operator reads which field it was, and nobody what was in it.
-    """
+    """A bad name, a unique one that is taken, a rule of the whole model (``full_clean`` runs)."""
     make_user("taken", email="taken@example.org")
     if username:
         fields = {"username": username}
@@ -89,116 +78,53 @@ def test_what_cannot_be_left_out_refuses(
     assert User.objects.count() == 1
 
 
+def demanding(
+    self: Any, username: str, first_name: str, last_name: str, email: str,
+    password: Any = None,
+) -> User:  # fmt: skip
+    """As some sites have it: each name is a parameter without a default."""
+    names = {"first_name": first_name, "last_name": last_name}
+    user = User.objects.create(username=username, email=email, **names)
+    user.set_password("set by the site")
+    return user
+
+
 def test_the_sites_manager_makes_the_account(client, service, monkeypatch):
-    """As the site's own sign-up does; a password that it sets is not kept."""
-    made: list[str] = []
-    create_user = UserManager.create_user
+    """What the person lacks is an empty text, and a password that the site sets is not kept."""
+    monkeypatch.setattr(UserManager, "create_user", demanding)
+    service.profile = {"last_name": "", "email": ""}
 
-    def create(
-        self: Any, username: str, email: str = "", password: Any = None, **more: Any
-    ) -> Any:
-        made.append(email)
-        return create_user(self, username, email, "set by the site", **more)
-
-    monkeypatch.setattr(UserManager, "create_user", create)
     assert sign_in(client).status_code == 302
-    assert made == ["ada@example.org"]
-    assert not User.objects.get().has_usable_password()
 
-
-# The site's own rules and code under a sign-up
-
-
-@pytest.fixture
-def as_migrated() -> Any:
-    """The user model as migrations see it: without its bases, which have tables of their own."""
-    return ProjectState.from_apps(apps).apps.get_model("auth", "User")
+    user = User.objects.get()
+    assert (user.first_name, user.last_name, user.email) == ("Ada", "", "")
+    assert not user.has_usable_password()
 
 
 @pytest.fixture
-def null_address(
-    as_migrated: Any, monkeypatch: pytest.MonkeyPatch, transactional_db: None
-) -> Iterator[None]:
-    """The user model's address may be NULL: ``EmailField(null=True, blank=True)``."""
-    before = as_migrated._meta.get_field("email")
-    after = copy(before)
-    after.null = True
-    with connection.schema_editor() as editor:
-        editor.alter_field(as_migrated, before, after)
-    monkeypatch.setattr(User._meta.get_field("email"), "null", True)
-    yield
-    User.objects.all().delete()
-    with connection.schema_editor() as editor:
-        editor.alter_field(as_migrated, after, before)
-
-
-@pytest.fixture(params=["by its field", "by a constraint", "by an expression"])
-def unique_address(
-    request: pytest.FixtureRequest, null_address: None, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
-    """It must be unique as well."""
-    table = connection.ops.quote_name(User._meta.db_table)
-    indexed = "lower(email)" if request.param == "by an expression" else "email"
-    constraint = UniqueConstraint(fields=["email"], name="one_address")
-    if request.param == "by its field":
-        monkeypatch.setattr(User._meta.get_field("email"), "unique", True)
-    elif request.param == "by an expression":
-        if not connection.features.supports_expression_indexes:
-            pytest.skip("this database has none")
-        constraint = UniqueConstraint(Lower("email"), name="one_address")
-    if request.param != "by its field":
-        monkeypatch.setattr(User._meta, "constraints", [constraint])
-    on_table = f" ON {table}" if connection.vendor == "mysql" else ""
-    with connection.cursor() as cursor:
-        if indexed == "lower(email)" and connection.vendor == "mysql":
-            indexed = "(lower(email))"
-        cursor.execute(f"CREATE UNIQUE INDEX one_address ON {table} ({indexed})")
-        yield
-        cursor.execute(f"DROP INDEX one_address{on_table}")
-
-
-@pytest.mark.usefixtures("unique_address")
-@pytest.mark.parametrize("profile", [None, {"email": "no address"}])
-def test_people_without_an_address_where_it_is_unique(
-    client, service, settings, profile
-):
-    """NULL for each of them, and no second person is refused: Django makes it an empty text."""
-    if profile is None:
-        settings.DJANGO_IDENTITY = service.settings(SCOPES=["claims:read"])
-    service.profile = profile or {}
-    for number in range(3):
-        service.subject = f"subject-{number}"
-        assert sign_in(Client()).status_code == 302
-    assert [*User.objects.values_list("email", flat=True)] == [None] * 3
-
-
-@pytest.fixture
-def with_field(
-    request: pytest.FixtureRequest, as_migrated: Any, transactional_db: None
-) -> Iterator[str]:
+def with_field(request: pytest.FixtureRequest, transactional_db: None) -> Iterator[str]:
     """The user model has one more field, which is the parameter. Returns the field's name."""
+    # As migrations see the model: without its bases, which have tables of their own.
+    migrated: Any = ProjectState.from_apps(apps).apps.get_model("auth", "User")
     name = "extra"
-    request.param.clone().contribute_to_class(as_migrated, name)
-    column = as_migrated._meta.get_field(name)
+    for model in (migrated, User):
+        request.param.clone().contribute_to_class(model, name)
+    column = migrated._meta.get_field(name)
     with connection.schema_editor() as editor:
-        editor.add_field(as_migrated, column)
-    request.param.clone().contribute_to_class(User, name)
-    own = User._meta.get_field(name)
+        editor.add_field(migrated, column)
     yield name
     User.objects.all().delete()
-    User._meta.local_fields.remove(own)
+    User._meta.local_fields.remove(User._meta.get_field(name))
     User._meta._expire_cache()
     delattr(User, name)
     with connection.schema_editor() as editor:
-        editor.remove_field(as_migrated, column)
+        editor.remove_field(migrated, column)
 
 
 #: Fields that a person does not fill: the model does, or the database.
 OF_THE_MODEL = {
     "an empty dict": models.JSONField(default=dict),
     "an empty text": models.CharField(max_length=9, default=""),
-    "no choice of its own": models.CharField(max_length=9, choices=[("a", "A")], default="b"),
-    "no number in bounds": models.IntegerField(default=0, validators=[MinValueValidator(1)]),
     "by the database": models.CharField(max_length=9, db_default=""),
     "generated and unique": models.GeneratedField(
         expression=Lower("username"), output_field=models.CharField(max_length=150),
@@ -226,79 +152,46 @@ def test_a_field_that_the_model_fills(with_field, service, updates):
     assert erasure.erase_account(user).erased_at is not None
 
 
-def demanding(
-    self: Any,
-    username: str,
-    first_name: str,
-    last_name: str,
-    email: str,
-    password: None = None,
-) -> User:
-    """As some sites have it: each name is a parameter without a default."""
-    names = {"first_name": first_name, "last_name": last_name}
-    return User.objects.create(username=username, email=email, password="!", **names)
-
-
-def test_what_the_sites_manager_demands_and_the_person_lacks(
-    client, service, monkeypatch
-):
-    """It gets an empty text."""
-    monkeypatch.setattr(UserManager, "create_user", demanding)
-    service.profile = {"last_name": "", "email": ""}
-    assert sign_in(client).status_code == 302
-    user = User.objects.get()
-    assert (user.first_name, user.last_name, user.email) == ("Ada", "", "")
-
-
 def raising(*_given: Any, **_about: Any) -> Any:
     raise LookupError("ada@example.org is not on the list")
 
 
-@pytest.mark.parametrize("error", [IntegrityError, DataError, ValidationError])
-def test_what_the_database_refuses_each_time_is_told_so(
-    client, service, refused, caplog, error
-):
-    """A receiver of the site writes a row that is refused: waiting does not help, nor trying."""
-    calls: list[Any] = []
+@pytest.fixture
+def meeting() -> Iterator[list[Exception]]:
+    """Errors that a receiver of the site raises, one for each link that is written."""
+    errors: list[Exception] = []
 
-    def write_a_row(**about: Any) -> None:
-        calls.append(about)
-        raise error("ada@example.org")
-
-    post_save.connect(write_a_row, sender=LinkedIdentity)
-    try:
-        response = sign_in(client)
-    finally:
-        post_save.disconnect(write_a_row, sender=LinkedIdentity)
-    assert error.__name__ in caplog.text
-    refused(response, "user_fields_refused")
-    assert len(calls) == 2
-    assert not User.objects.exists()
-
-
-def test_what_the_database_refuses_once_is_tried_again(client, service):
-    """Another request was a moment earlier."""
-    errors = [IntegrityError(), OperationalError(), IntegrityError()]
-
-    def meet_another(**_about: Any) -> None:
+    def meet(**_about: Any) -> None:
         if errors:
             raise errors.pop()
 
-    post_save.connect(meet_another, sender=LinkedIdentity)
-    try:
-        assert sign_in(client).status_code == 302
-    finally:
-        post_save.disconnect(meet_another, sender=LinkedIdentity)
+    post_save.connect(meet, sender=LinkedIdentity)
+    yield errors
+    post_save.disconnect(meet, sender=LinkedIdentity)
+
+
+@pytest.mark.parametrize("error", [IntegrityError, DataError, ValidationError])
+def test_what_the_database_refuses_each_time_is_told_so(
+    client, service, refused, caplog, meeting, error
+):
+    meeting += [error("ada@example.org")] * 3
+    response = sign_in(client)
+    assert error.__name__ in caplog.text
+    refused(response, "user_fields_refused")
+    assert len(meeting) == 1
+    assert not User.objects.exists()
+
+
+def test_what_the_database_refuses_once_is_tried_again(client, service, meeting):
+    """Another request was a moment earlier."""
+    meeting += [IntegrityError(), OperationalError(), IntegrityError()]
+    assert sign_in(client).status_code == 302
     assert is_signed_in(client)
-
-
-# E-mail addresses
 
 
 ADDRESS_FIELDS = {
     "EmailField": models.EmailField(blank=True),
     "CharField": models.CharField(max_length=99, default=""),
-    "unique and NULL": models.EmailField(unique=True, null=True, blank=True),
 }
 
 
@@ -321,11 +214,33 @@ def test_the_address_is_in_the_field_that_the_user_model_names(
     assert User.objects.count() == 1
 
 
+UNIQUE = models.EmailField(unique=True, null=True, blank=True)
+
+
+@pytest.mark.parametrize("with_field", [UNIQUE], ids=["unique"], indirect=True)
+@pytest.mark.parametrize("profile", [None, {"email": "no address"}])
+def test_people_without_an_address_where_it_is_unique(
+    with_field, service, settings, monkeypatch, profile
+):
+    """NULL for each of them, and no second person is refused: Django makes it an empty text."""
+    monkeypatch.setattr(User, "EMAIL_FIELD", with_field)
+    if profile is None:
+        settings.DJANGO_IDENTITY = service.settings(SCOPES=["claims:read"])
+    service.profile = profile or {}
+    for number in range(3):
+        service.subject = f"subject-{number}"
+        assert sign_in(Client()).status_code == 302
+    assert [*User.objects.values_list(with_field, flat=True)] == [None] * 3
+
+
+#: What is stored as the address "ada@kelvin.org".
+KELVIN = ("ada@\u212aelvin.org", " ada@kelvin.org ", "ada@kelvin.org\u00a0", " ADA@KELVIN.ORG",
+          "\u3000ada@kelvin.org", "ada@KELVIN.ORG")  # fmt: skip
 #: One mailbox: what an account has, and what the service says of another person.
 ONE_MAILBOX = [
+    *(("ada@kelvin.org", said) for said in KELVIN),
     ("ada@b\u00fccher.example", "ada@xn--bcher-kva.example"),
     ("ada@xn--bcher-kva.example", "ada@b\u00fccher.example"),
-    ("ada@mail.b\u00fccher.example", "ada@mail.xn--bcher-kva.example"),
     ("ada@XN--BCHER-KVA.example", "ada@b\u00fccher.example"),
     ("ada@fa\u00df.example", "ada@xn--fa-hia.example"),
     ("ada@xn--fa-hia.example", "ada@fa\u00df.example"),
@@ -335,15 +250,15 @@ ONE_MAILBOX = [
 
 
 @pytest.mark.parametrize(("stored", "said"), ONE_MAILBOX)
-def test_a_domain_has_two_spellings(client, service, refused, stored, said):
-    """Unicode and Punycode. The account keeps the one that it has."""
+def test_one_mailbox_makes_no_second_account(client, service, refused, stored, said):
+    """However it is written, as in Unicode and Punycode. The account keeps the one that it has."""
     user = User.objects.create(username="ada", email=stored)
     service.profile = {"email": said}
     refused(sign_in(client), "email_taken")
     assert User.objects.count() == 1
     user.delete()
     assert sign_in(Client()).status_code == 302
-    assert User.objects.get().email.lower() == said.lower()
+    assert User.objects.get().email.lower() == said.strip().lower()
 
 
 #: What two accounts could share under two spellings, or what hides a part of itself: not stored.
@@ -351,44 +266,24 @@ NO_ADDRESSES = {
     "with a name": "Ada <ada@kelvin.org>",
     "two": "ada@kelvin.org, eve@kelvin.org",
     "control character": "ada@kelvin.org\n",
-    "control character before": "\x00ada@kelvin.org".replace("\x00", "\x07"),
     "line separator": "ada@kelvin.org\u2028",
     "invisible in the domain": "ada@kel\u200bvin.org",
-    "soft hyphen": "ada@kel\u00advin.org",
     "word joiner at the end": "ada@kelvin.org\u2060",
     "direction": "ada@kelvin\u202e.org",
     "replacement character": "ada@kelvin.org\ufffd",
     "quoted": '"ada"@kelvin.org',
     "wide domain": "ada@\uff4belvin.org",
     "wide local part": "\uff41da@kelvin.org",
-    "long s in the local part": "\u017fada@kelvin.org",
     "kelvin sign in the local part": "\u212aate@kelvin.org",
     "no domain": "ada@kelvin",
     "another full stop": "ada@kelvin\u3002org",
     "half a character in Punycode": "ada@xn--.example",
-}
-#: What ``create_user`` stores as the address of the account that exists.
-THE_SAME = {
-    "kelvin sign": "ada@\u212aelvin.org",
-    "white space": " ada@kelvin.org ",
-    "no-break space": "ada@kelvin.org\u00a0",
-    "ideographic space": "\u3000ada@kelvin.org",
-    "domain in capitals": "ada@KELVIN.ORG",
-    "all in capitals": " ADA@KELVIN.ORG",
 }
 #: Also Punycode that nothing reads: it is one spelling.
 STORED = (
     "ada@b\u00fccher.example", "ada+x@example.org", "o'hara@a-b.org", "ada@xn--99999999.example",
     "ada@xn--0.example", "ada@xn--a-ecp.example",
 )  # fmt: skip
-
-
-@pytest.mark.parametrize("email", THE_SAME.values(), ids=THE_SAME)
-def test_one_address_makes_no_second_account(client, service, refused, email):
-    make_user(email="ada@kelvin.org")
-    service.profile = {"email": email}
-    refused(sign_in(client), "email_taken")
-    assert User.objects.count() == 1
 
 
 @pytest.mark.parametrize(
@@ -412,7 +307,6 @@ def test_an_address_is_stored_as_it_is_or_not_at_all(
 
 @pytest.mark.parametrize("way", ["manager", "policy"])
 def test_the_stored_address_counts(client, service, refused, says, monkeypatch, way):
-    """Whatever the site's ``create_user`` or its policy makes of that of the service."""
     make_user(email="ada@example.org")
     service.profile = {"email": "ada+identity@example.org"}
     create_user = UserManager.create_user
@@ -433,10 +327,7 @@ def test_the_stored_address_counts(client, service, refused, says, monkeypatch, 
 def test_an_address_of_a_hidden_account_is_taken(
     client, service, refused, updates, hiding
 ):
-    """The site's default manager hides accounts that were closed; their address stays theirs.
-
-    Neither a new person gets it, nor somebody who returns.
-    """
+    """The site's default manager hides accounts that were closed; their address stays theirs."""
     make_user("closed", email="ada@example.org", last_name="Closed")
     refused(sign_in(client), "email_taken")
     assert not User.objects.exists()
@@ -446,17 +337,6 @@ def test_an_address_of_a_hidden_account_is_taken(
     service.profile = {"email": "ada@example.org"}
     assert sign_in(Client()).status_code == 302
     assert User.objects.get().email == "new@example.org"
-
-
-# Who returns
-
-
-def comes_back(service: FakeService, **profile: str) -> User:
-    """Somebody signs up, and returns with another profile."""
-    assert sign_in(Client()).status_code == 302
-    service.profile = profile
-    assert sign_in(Client()).status_code == 302
-    return User.objects.latest("pk")
 
 
 BEFORE = {"email": "ada@example.org", "first_name": "Ada", "last_name": "Obi"}
@@ -471,50 +351,18 @@ BEFORE = {"email": "ada@example.org", "first_name": "Ada", "last_name": "Obi"}
      ({"email": "a@b.example\nBcc: all@b.example"}, "ValidationError")],
 )  # fmt: skip
 def test_the_account_follows_the_identity(service, caplog, updates, profile, error):
-    """With an address that is taken or none, all stays as it was: no two accounts get one.
-
-    The person is signed in all the same.
-    """
+    """With an address that is taken or none, all stays as it was: no two accounts get one."""
     updates(lambda profile: {name: getattr(profile, name) for name in BEFORE})
     make_user("first", email="other@example.org")
-    user = comes_back(service, **{**BEFORE, "last_name": "Obi-Eze", **profile})
+    assert sign_in(Client()).status_code == 302
+    service.profile = {**BEFORE, "last_name": "Obi-Eze", **profile}
+    assert sign_in(Client()).status_code == 302
+    user = User.objects.latest("pk")
     expected = BEFORE if error else profile
     assert {name: getattr(user, name) for name in BEFORE} == expected
     if error:
         assert f"identity.user_update.failed error={error}" in caplog.text
         assert profile["email"][:20] not in caplog.text
-
-
-def test_what_the_database_refuses_of_a_return(service, caplog, updates):
-    """A name that another account has: nothing is changed, and the person is in."""
-    make_user("Adaeze")
-    updates(lambda profile: {"username": "Adaeze", "last_name": "Changed"})
-    user = comes_back(service, first_name="Adaeze")
-    assert user.username.startswith("identity-")
-    assert user.last_name == "Obi"
-    assert "identity.user_update.failed error=IntegrityError" in caplog.text
-
-
-class Writes(IdentityPolicy):
-    """Writes a row and the user, and then does what a test wants."""
-
-    then: Callable[[User], object] = staticmethod(lambda user: None)
-
-    def update_user(self, user: Any, **_about: Any) -> Any:
-        Group.objects.create(name="written")
-        user.last_name = "Changed"
-        user.save()
-        return self.then(user)
-
-
-@pytest.fixture
-def writes(
-    service: FakeService, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Any], None]:
-    """``writes(then)``: somebody has signed up, and the policy is ``Writes``."""
-    sign_in(Client())
-    settings.DJANGO_IDENTITY = service.settings(POLICY=f"{__name__}.Writes")
-    return lambda then: monkeypatch.setattr(Writes, "then", staticmethod(then))
 
 
 def breaks_down_twice() -> Callable[[User], None]:
@@ -528,15 +376,8 @@ def breaks_down_twice() -> Callable[[User], None]:
     return break_down
 
 
-async def _later() -> None:
-    pass
-
-
-def promises(_user: User) -> Any:
+async def later() -> None:
     """As a method that is written ``async``."""
-    coroutine = _later()
-    coroutine.close()
-    return coroutine
 
 
 FAILED = "identity.user_update.failed error="
@@ -550,20 +391,33 @@ UPDATES = {
     "erases": (lambda user: erasure.erase_account(user) and None, 500, False,
                "may not write is_active, password"),
     "returns fields": (lambda user: {}, 500, False, "update_user returned dict, not None"),
-    "is async": (promises, 500, False, "update_user returned coroutine, not None"),
+    "is async": (lambda user: closed(later()), 500, False, "update_user returned coroutine, not"),
 }  # fmt: skip
+
+
+def closed(coroutine: Any) -> Any:
+    """The coroutine, without the warning that nobody has awaited it."""
+    coroutine.close()
+    return coroutine
 
 
 @pytest.mark.parametrize(
     ("then", "status", "is_written", "told"), UPDATES.values(), ids=UPDATES
 )
 def test_an_update_is_written_whole_or_not_at_all(
-    writes, caplog, then, status, is_written, told
+    service, monkeypatch, caplog, then, status, is_written, told
 ):
-    """No row of one that fails stays, and the person is in, as who they were."""
-    writes(then)
+    def update_user(_policy: IdentityPolicy, user: User, **_about: Any) -> Any:
+        Group.objects.create(name="written")
+        user.last_name = "Changed"
+        user.save()
+        return then(user)
+
+    sign_in(Client())
+    monkeypatch.setattr(IdentityPolicy, "update_user", update_user)
     browser = Client()
     assert sign_in(browser).status_code == status
+
     assert is_signed_in(browser) is (status == 302)
     assert User.objects.get().last_name == ("Changed" if is_written else "Obi")
     assert Group.objects.count() == is_written
@@ -573,37 +427,32 @@ def test_an_update_is_written_whole_or_not_at_all(
     assert "ada@example.org" not in caplog.text
 
 
-# What the policy says and hears
-
-
-def test_a_method_that_returns_nothing_is_named(service, caplog, says):
-    """Whoever forgot a ``return`` reads where."""
-    says("new_user_fields", lambda profile: None)
+@pytest.mark.parametrize(
+    ("method", "given", "named"),
+    [("new_user_fields", None, "None"), ("account_with_email", False, "bool"),
+     ("account_with_email", [], "list"),
+     ("account_with_email", User.objects.none(), "QuerySet")],
+    ids=["no return", "False", "a list", "a query"],
+)  # fmt: skip
+def test_a_method_that_returns_something_else_is_named(
+    service, caplog, monkeypatch, method, given, named
+):
+    """Whoever forgot a ``return`` reads where, and nobody is told that they have an account."""
+    monkeypatch.setattr(IdentityPolicy, method, lambda *_, **__: given)
     assert sign_in(Client()).status_code == 500
-    assert "new_user_fields returned None" in caplog.text
-
-
-@pytest.mark.parametrize("found", [False, [], User.objects.none()], ids=repr)
-def test_a_look_for_an_account_finds_one_or_none(service, caplog, monkeypatch, found):
-    """Else everybody would be told that they have an account already."""
-    monkeypatch.setattr(IdentityPolicy, "account_with_email", lambda *_: found)
-    assert sign_in(Client()).status_code == 500
-    assert f"account_with_email returned {type(found).__name__}, not" in caplog.text
+    assert f"{method} returned {named}, not" in caplog.text
     assert not User.objects.exists()
 
 
 @pytest.mark.parametrize(
     ("score", "is_refused"),
-    [(49, False), (50, True), (None, False), (-1, False), ("12", False), (1.5, False),
-     (50.5, True), ("99", True), (True, False), ([1], False)],
+    [(49, False), (50, True), (None, False), ("12", False), (50.5, True), ("99", True),
+     (True, False), ([1], False)],
 )  # fmt: skip
 def test_a_risk_score_is_a_number(client, service, refused, says, score, is_refused):
     """Or a text that is one; a high score is never taken for none."""
     service.profile = {"risk_score": score}
-    says(
-        "may_sign_up",
-        lambda profile: profile.risk_score is None or profile.risk_score < 50,
-    )
+    says("may_sign_up", lambda profile: (profile.risk_score or 0) < 50)
     response = sign_in(client)
     if is_refused:
         refused(response, "sign_up_refused")

@@ -1,18 +1,18 @@
 """The receivers and handlers of the shop, those of a broken one among them."""
 
+from contextlib import closing
 from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.contrib.auth import (
-    BACKEND_SESSION_KEY,
-    HASH_SESSION_KEY,
-    get_user_model,
-)
+from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_logged_in
+from django.core.cache import cache
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.core.signals import setting_changed
-from django.db import connection
-from django.db.models.signals import post_migrate, post_save
+from django.db import connection, connections
+from django.db.models.signals import post_save
 
 from django_identity import signals
 from django_identity.handlers import on_event
@@ -22,11 +22,10 @@ OWN = settings.DJANGO_IDENTITY
 remembered: dict[Any, str] = {}
 
 
-def sell(*, user: Any, created: bool, **_: object) -> None:
-    from tests.sites.drilled.models import Letter, Order  # noqa: PLC0415  the models are ready now
+def sell(*, user: Any, **_: object) -> None:
+    from tests.sites.drilled.models import Order  # noqa: PLC0415  the models are ready now
 
     Order.objects.create(user=user, name=user.first_name)
-    Letter.objects.get_or_create(email=user.email or f"nobody-{user.pk}@shop.example")
 
 
 def meet_namesake(*, user: Any, **_: object) -> None:
@@ -36,10 +35,22 @@ def meet_namesake(*, user: Any, **_: object) -> None:
     )
 
 
-def write_book(*, user: Any, **_: object) -> None:
-    from tests.sites.drilled.models import History  # noqa: PLC0415
+def copy(*, user: Any, **_: object) -> None:
+    """Leave the name where no model has it."""
+    if "raw" in settings.SITE_BREAKS:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("CREATE TABLE IF NOT EXISTS shop_raw (name TEXT)")
+            cursor.execute("INSERT INTO shop_raw VALUES (%s)", [user.first_name])
+    if "cache" in settings.SITE_BREAKS:
+        cache.set("newest", user.first_name)
+    if "file" in settings.SITE_BREAKS:
+        default_storage.save(f"cards/{user.pk}.txt", ContentFile(user.first_name))
 
-    History.objects.using("books").create(name=user.pk)
+
+def write_book(*, user: Any, **_: object) -> None:
+    with closing(connections["books"].cursor()) as cursor:
+        cursor.execute("CREATE TABLE IF NOT EXISTS book (key TEXT)")
+        cursor.execute("INSERT INTO book VALUES (%s)", [user.pk])
 
 
 def remember(*, instance: Any, **_: object) -> None:
@@ -53,12 +64,6 @@ def recreate(**_: object) -> None:
     remembered.clear()
 
 
-def store(event: Any) -> None:
-    from tests.sites.drilled.models import EventLog  # noqa: PLC0415
-
-    EventLog.objects.create(payload=event.payload)
-
-
 def divide(*_: object, **__: object) -> None:
     raise ZeroDivisionError("nothing to share")
 
@@ -67,12 +72,6 @@ def greet(**_: object) -> None:
     from tests.sites.drilled import worker  # noqa: PLC0415  as late as the site's own
 
     worker.greet.delay()
-
-
-def take_over(*, request: Any, user: Any, **_: object) -> None:
-    """The session is the shop's from now on, and ends as its own do."""
-    request.session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
-    request.session[HASH_SESSION_KEY] = type(user).get_session_auth_hash(user)
 
 
 def keep_settings(*, setting: str, **_: object) -> None:
@@ -86,25 +85,16 @@ class DrilledConfig(AppConfig):
     label = "shop"
 
     def ready(self) -> None:
-        user = get_user_model()
-        signals.identity_linked.connect(sell)
         breaks = settings.SITE_BREAKS
-        if "copies" in breaks:
-            from tests.sites.drilled import copies  # noqa: PLC0415
-
-            post_migrate.connect(copies.make_tables, self)
-            signals.identity_linked.connect(copies.copy)
+        signals.identity_linked.connect(sell)
+        signals.identity_linked.connect(copy)
         if "recreated" in breaks:
-            post_save.connect(remember, user)
+            post_save.connect(remember, get_user_model())
             signals.data_erased.connect(recreate)
         if "namesake" in breaks:
             signals.identity_linked.connect(meet_namesake)
-        if "payload" in breaks:
-            on_event("kyc.verified")(store)
         if "handler" in breaks:
             on_event("kyc.verified")(divide)
-        if "backend" in breaks:
-            user_logged_in.connect(take_over)
         if "live" in breaks:
             from tests.sites.drilled import opened  # noqa: PLC0415
 

@@ -3,12 +3,9 @@
 from collections.abc import Callable, Iterator
 from functools import wraps
 from itertools import count
-from typing import Any
 
-from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
 from django.urls import path
 from django.utils.decorators import method_decorator
 from django.views import View
@@ -27,12 +24,6 @@ from django_identity.gates import (
 
 ADULT = Gate("age_over_18")
 adult = claim_required("age_over_18")
-#: The keys of those who were adults once.
-adults: set[Any] = set()
-
-
-def home(request: HttpRequest) -> HttpResponse:
-    return render(request, "home.html", {"breaks": settings.SITE_BREAKS})
 
 
 def wine(request: HttpRequest) -> HttpResponse:
@@ -43,32 +34,13 @@ def vault(request: HttpRequest) -> HttpResponse:
     return HttpResponse(f"All that the vault has: {', '.join(['gold', 'books'] * 9)}.")
 
 
-def unless(is_known: bool, request: HttpRequest) -> HttpResponse:
-    closed = None if is_known else closed_to(ADULT, request.user)
-    if closed:
-        return closed_response(request, closed)
-    return HttpResponse("for adults", headers={"Cache-Control": "private"})
-
-
-def by_process(request: HttpRequest) -> HttpResponse:
-    response = unless(request.user.pk in adults, request)
-    if response.status_code == 200:
-        adults.add(request.user.pk)
-    return response
-
-
 def by_session(request: HttpRequest) -> HttpResponse:
-    response = unless("adult" in request.session, request)
-    if response.status_code == 200:
-        request.session["adult"] = True
-    return response
-
-
-def by_cookie(request: HttpRequest) -> HttpResponse:
-    response = unless(bool(request.get_signed_cookie("adult", "")), request)
-    if response.status_code == 200:
-        response.set_signed_cookie("adult", "yes")
-    return response
+    """Who was an adult once stays one."""
+    closed = closed_to(ADULT, request.user)
+    if closed and "adult" not in request.session:
+        return closed_response(request, closed)
+    request.session["adult"] = True
+    return HttpResponse("for adults", headers={"Cache-Control": "private"})
 
 
 def stored_by_path(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -92,11 +64,6 @@ class Bar(ClaimRequiredMixin, View):
         return HttpResponse("the bar")
 
 
-class Export(Bar):
-    def dispatch(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
-        return self.get(request)
-
-
 @method_decorator(csrf_exempt, name="dispatch")
 class Half(View):
     @method_decorator(adult)
@@ -117,10 +84,6 @@ def buy(request: HttpRequest) -> HttpResponse:
     return HttpResponse("bought")
 
 
-async def later(request: HttpRequest) -> HttpResponse:
-    return HttpResponse("a list of wines")
-
-
 def endless(request: HttpRequest) -> StreamingHttpResponse:
     def prices() -> Iterator[str]:
         for price in count():
@@ -131,16 +94,12 @@ def endless(request: HttpRequest) -> StreamingHttpResponse:
 
 #: The promise -> the address at which it is broken.
 BROKEN = {
-    "process": path("process/", by_process),
     "own_session": path("own-session/", by_session),
-    "cookie": path("cookie/", by_cookie),
     "path": path("path/", stored_by_path(adult(wine))),
     "shared": path("shared/", cache_control(public=True, max_age=600)(adult(wine))),
-    "dispatch": path("export/", Export.as_view()),
     "beside": path("back/", vault),
     "lambda": path("side/", lambda request: vault(request)),
     "list": path("list/", listed),
-    "async": path("later/", later),
     "post": path("buy/", buy),
     "not_modified": path("old/", condition(etag_func=lambda _: '"old"')(adult(vault))),
     "stream": path("stream/", adult(endless)),

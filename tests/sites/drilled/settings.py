@@ -15,35 +15,23 @@ from tests.sites.plain.settings import (
 )
 
 SITE_BREAKS = frozenset(os.environ.get("SITE_BREAKS", "").split(","))
-# In which a shop leaves copies of a name.
-ADMIN = () if "copies" in SITE_BREAKS else ("django.contrib.admin",)
 ROOT_URLCONF = "tests.sites.drilled.urls"
-INSTALLED_APPS = [
-    *(app for app in INSTALLED_APPS if app not in ADMIN),
-    "tests.sites.drilled",
-]
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.sites.drilled"]
+INSTALLED_APPS.remove("django.contrib.admin")
+DATABASES["default"]["ENGINE"] = "tests.sites.drilled.engine"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LOGIN_REDIRECT_URL = "home"
 IDENTITY_LOCAL_SIGN_IN_URL = None
 if "scopeless" in SITE_BREAKS:
     APPLICATION = {**APPLICATION, "SCOPES": ["profile:read"]}
-APPLICATION = {**APPLICATION, "POLICY": "tests.sites.drilled.policy.ShopPolicy"}
+APPLICATION = {**APPLICATION, "POLICY": "tests.sites.drilled.broken.ShopPolicy"}
 DJANGO_IDENTITY = APPLICATION
-if "cached" in SITE_BREAKS:
-    MIDDLEWARE = [
-        "django.middleware.cache.UpdateCacheMiddleware",
-        "tests.sites.drilled.middleware.quick",
-        *MIDDLEWARE,
-        "django.middleware.cache.FetchFromCacheMiddleware",
-    ]
 if "user" in SITE_BREAKS:
-    MIDDLEWARE = [*MIDDLEWARE, "tests.sites.drilled.middleware.replaced_user"]
+    MIDDLEWARE = [*MIDDLEWARE, "tests.sites.drilled.broken.replaced_user"]
 if SITE_BREAKS & {"login", "webhook"}:
-    MIDDLEWARE = ["tests.sites.drilled.middleware.no_posts", *MIDDLEWARE]
+    MIDDLEWARE = ["tests.sites.drilled.broken.no_posts", *MIDDLEWARE]
 if "session" in SITE_BREAKS:
-    SESSION_ENGINE = "tests.sites.drilled.sessions"
-if "router" in SITE_BREAKS:
-    INSTALLED_APPS = [*INSTALLED_APPS, "rest_framework"]
+    SESSION_ENGINE = "tests.sites.drilled.broken"
 if "languages" in SITE_BREAKS:
     LANGUAGE_CODE = "en-us"
     LANGUAGES = [("en", "English"), ("fr", "French")]
@@ -56,22 +44,12 @@ if "languages" in SITE_BREAKS:
 if "replica" in SITE_BREAKS:
     DATABASES["replica"] = {**DATABASES["default"], "TEST": {"MIRROR": "default"}}
     DATABASES["again"] = dict(DATABASES["default"])
-    DATABASE_ROUTERS = ["tests.sites.drilled.router.ReplicaRouter"]
+    DATABASE_ROUTERS = ["tests.sites.drilled.engine.ReplicaRouter"]
 if "raising" in SITE_BREAKS:
     # It silences Django's own logs.
     LOGGING = {"version": 1}
 if "rendered" in SITE_BREAKS:
-    TEMPLATES[0]["DIRS"] = [Path(__file__).parent / "broken"]
-ENGINES = {
-    "database": "unmade",
-    "pooled": "pooled",
-    "kept": "kept",
-    "lingering": "lingering",
-    "forbidden": "forbidden",
-    "noted": "noted",
-}
-for name in SITE_BREAKS & ENGINES.keys():
-    DATABASES["default"]["ENGINE"] = f"tests.sites.drilled.{ENGINES[name]}"
+    TEMPLATES[0]["DIRS"] = [Path(__file__).parent / "spoilt"]
 if "live" in SITE_BREAKS:
     from tests.sites.drilled import broker as broker
 

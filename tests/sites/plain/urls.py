@@ -1,5 +1,6 @@
 """The addresses that the walk visits. A site may have others beside them."""
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.views import LoginView
 from django.urls import include, path
@@ -20,5 +21,6 @@ urlpatterns = [
         name="local-sign-in",
     ),
     path("identity/", include("django_identity.urls")),
-    path("admin/", admin.site.urls),
 ]
+if apps.is_installed("django.contrib.admin"):
+    urlpatterns.append(path("admin/", admin.site.urls))

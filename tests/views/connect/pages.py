@@ -11,6 +11,12 @@ from django.urls import reverse
 CODE = "CNX-AB12-CD34"
 PASTED = "My code is cnx ab12 cd34"
 LOCAL = "django.contrib.auth.backends.ModelBackend"
+#: What differs in the settings of a live site.
+LIVE = {
+    "ENVIRONMENT": "live",
+    "BASE_URL": "https://service.example/api/v1",
+    "AUTH_URL": "https://service.example",
+}
 SECRETS = (CODE, "AB12", "cnx ab12", "a-client-secret", "ada@example.org", "subject-1")
 
 
@@ -22,6 +28,13 @@ def browser_of(user: User) -> Client:
 
 def hand_in(client: Client, code: str = CODE, **more: Any) -> HttpResponse:
     return client.post(reverse("identity:connect"), {"connect_code": code, **more})
+
+
+def buttons(page: str) -> list[str]:
+    """What can be done on the page, as its buttons say it, in their order."""
+    pattern = r'class="identity-button[ "][^>]*>(.*?)</(?:a|button)>'
+    found = re.findall(pattern, page, re.DOTALL)
+    return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in found]
 
 
 def page_of(response: HttpResponse, code: str) -> str:

@@ -1,5 +1,8 @@
-"""The page "Verify with a code": as it goes well, and twice at once."""
+"""The page "Verify with a code": as it goes well, and at the sandbox in each state of a code."""
 
+import hashlib
+import hmac
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -10,10 +13,12 @@ from django.core.cache import caches
 from django.test import override_settings
 from django.urls import reverse
 from django.utils import timezone
-from rest_framework.test import APIClient
 
+from django_identity import conf
 from django_identity.lifecycle.standing.standing import standing_of
-from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
+from django_identity.models import ConnectRedemption, LinkedIdentity
+from django_identity.policy import IdentityPolicy
+from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from tests.factories import make_identity
 from tests.fake_service import refusal
 from tests.views.connect.pages import CODE, LOCAL, PASTED, hand_in, refused
@@ -21,55 +26,21 @@ from tests.views.connect.pages import CODE, LOCAL, PASTED, hand_in, refused
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_code_verifies_the_account(service, browser, user):
-    """One field, one request, and the site has the person's verification."""
-    lately = timezone.now().replace(microsecond=0) - timedelta(days=20)
-    service.connect = {"issued_at": lately.isoformat().replace("+00:00", "Z")}
-    response = hand_in(browser, PASTED)
-    assert (response.status_code, response["Location"]) == (302, "/identity/connected/")
-    identity = LinkedIdentity.objects.get()
-    assert identity.user == user
-    assert identity.subject == "subject-1"
-    assert identity.linked_via == "connect"
-    issued_at = identity.connect_issued_at
-    assert issued_at is not None
-    assert issued_at.isoformat().replace("+00:00", "Z") == service.connect["issued_at"]
-    assert identity.scopes == ["profile:basic", "kyc:status"]
-    assert standing_of(user).level_shortfall("level_2") is None
-    assert not TokenGrant.objects.exists()
-    assert ConnectRedemption.objects.get().request_id == "req_1"
-    assert b"Connect code" in browser.get("/identity/account/").content
-
-
-@pytest.mark.parametrize(
-    ("days", "holds"), [(0, True), (29, True), (31, False), (400, False)]
-)
+@pytest.mark.parametrize(("days", "holds"), [(29, True), (31, False)])
 def test_the_page_says_what_the_gates_say(service, browser, user, days, holds):
-    """Of an answer that was made long ago the level has run out."""
     service.connect = {"issued_at": (timezone.now() - timedelta(days=days)).isoformat()}
+
     page = browser.get(hand_in(browser, PASTED)["Location"]).text
+    address, sent = reverse("identity_api:connect"), {"connect_code": CODE}
+    said = browser.post(address, sent, content_type="application/json").json()
+
     assert ("You are verified at level 2." in page) is holds
     assert ("Your proof ran out" in page) is not holds
     assert (standing_of(user).level_shortfall("level_2") is None) is holds
-    answer = APIClient()
-    answer.force_login(user, backend=LOCAL)
-    sent = {"connect_code": CODE}
-    said = answer.post(reverse("identity_api:connect"), sent, format="json").json()
     assert said["kyc_status"] == ("verified" if holds else "run_out")
 
 
-def test_a_page_of_elsewhere_is_not_kept(service, browser):
-    """``next`` is a path of this site, or the account page."""
-    wanted = {"next": "//evil.example"}
-    page = browser.get(reverse("identity:connect", query=wanted)).content.decode()
-    page += browser.get(hand_in(browser, **wanted)["Location"]).content.decode()
-    page += browser.get(reverse("identity:connected", query=wanted)).content.decode()
-    assert page.count('<a class="identity-button" href="/identity/account/"') == 2
-    assert "evil.example" not in page
-
-
 def test_the_page_says_what_it_is_about(service, browser):
-    """What will be asked for, how long a code works, and a field that suits a phone."""
     page = browser.get(reverse("identity:connect")).content.decode()
     assert "Name, e-mail address and country" in page
     assert "Verification level and date" in page
@@ -80,7 +51,6 @@ def test_the_page_says_what_it_is_about(service, browser):
 
 
 def test_a_second_code_updates_what_is_stored(service, browser, user):
-    """A code of a subject that is linked updates what is held; other scopes of theirs stay."""
     held: dict[str, Any] = {"kyc_level": "level_1", "kyc_status": "unverified"}
     make_identity(user, scopes=["profile:read"], **held)
     hand_in(browser)
@@ -88,15 +58,6 @@ def test_a_second_code_updates_what_is_stored(service, browser, user):
     assert (identity.kyc_level, identity.kyc_status) == ("level_2", "verified")
     assert (identity.consent, identity.linked_via) == ("granted", "oauth")
     assert identity.scopes == ["profile:read", "profile:basic", "kyc:status"]
-
-
-def test_a_code_that_shares_no_level(service, browser):
-    """There is nothing to share: the account is linked, without a level."""
-    service.connect = {"data": {**service.connect_result()["data"], "kyc": None}}
-    assert hand_in(browser).status_code == 302
-    identity = LinkedIdentity.objects.get()
-    assert (identity.consent, identity.kyc_level) == ("granted", "")
-    assert identity.connect_person == "Ada O., a***@example.org"
 
 
 @pytest.mark.parametrize(
@@ -108,36 +69,34 @@ def test_what_is_no_code_is_not_sent(service, browser, given):
         page = refused(hand_in(browser, given), "connect_code_malformed", 400)
         assert not given or given not in page
         assert "autofocus" in page[: page.index("<form")]
+        assert page.count("Enter a code like CNX-XXXX-XXXX.") == 1
+        assert 'aria-describedby="identity-connect-hint identity-connect-error"' in page
     assert service.requests == []
     assert not ConnectRedemption.objects.exists()
 
 
 @pytest.mark.parametrize("is_good", [True, False])
 def test_nothing_of_the_code_stays(service, browser, caplog, is_good):
-    """Neither page, session, cookie, cache, log nor database holds it."""
     caplog.set_level("DEBUG", logger="django_identity")
     if not is_good:
         service.answers["request"] = refusal("INVALID_CONNECT_CODE")
+
     response = hand_in(browser, PASTED)
     assert response.status_code == (302 if is_good else 400)
+
     cached = vars(caches["default"])["_cache"]
-    held = (
-        f"{response.headers}{response.content!r}{response.cookies}{caplog.text}{cached}"
-    )
+    rows = [*ConnectRedemption.objects.values(), *LinkedIdentity.objects.values()]
+    page = browser.get("/identity/account/").content
+    held = f"{response.headers}{response.content!r}{caplog.text}{cached}{rows}{page!r}"
     held += f"{dict(browser.session)}{browser.cookies}"
-    for table in (ConnectRedemption, LinkedIdentity):
-        held += str(list(table.objects.values()))
-    held += browser.get("/identity/account/").content.decode()
-    assert not [
-        part for part in (CODE, PASTED, "AB12", "CD34", "ab12 cd34") if part in held
-    ]
+    codes = (CODE, PASTED, "AB12", "CD34", "ab12 cd34")
+    assert not [part for part in codes if part in held]
 
 
 @pytest.mark.parametrize("has_page", [True, False])
 def test_the_next_page_survives_the_sign_in_before_a_code(
     service, client, user, has_page
 ):
-    """From ``connect/?next=`` to the sign-in page, back to the code, and on."""
     with override_settings(
         IDENTITY_LOCAL_SIGN_IN_URL="/accounts/login/" if has_page else None
     ):
@@ -148,3 +107,97 @@ def test_the_next_page_survives_the_sign_in_before_a_code(
         client.force_login(user, backend=LOCAL)
         form = client.get(back)
     assert form.context["next"] == "/adults/?a=1&b=2"
+
+
+# At the sandbox
+
+
+def states(sandbox: RunningSandbox, person: SandboxPerson) -> list[str]:
+    """Of the person's codes, the newest first."""
+    codes = sandbox.control("GET", f"users/{person.user_id}")["connect_codes"]
+    return [each["state"] for each in codes]
+
+
+def test_a_valid_code_is_used_and_verifies_the_account(
+    identity_sandbox, identity_application, identity_person, browser, user
+):
+    code = identity_sandbox.connect_code(identity_person)
+    response = hand_in(browser, f"Hello, my code is {code.lower().replace('-', ' ')}!")
+    assert response["Location"] == "/identity/connected/"
+    identity = LinkedIdentity.objects.get()
+    assert (identity.user, identity.subject) == (user, identity_person.user_id)
+    assert (identity.kyc_provider, identity.linked_via) == ("Sandbox KYC", "connect")
+    assert identity.kyc_verified_at is not None
+    assert standing_of(user).level_shortfall("level_2") is None
+    assert states(identity_sandbox, identity_person) == ["used"]
+    shown = identity_sandbox.control("GET", f"users/{identity_person.user_id}")
+    scopes = ["profile:basic", "kyc:status"]
+    assert shown["consents"] == {identity_application.client_id: scopes}
+    assert (identity.consent, identity.scopes) == ("granted", scopes)
+    assert (len(shown["emails"]), len(shown["notices"])) == (1, 1)
+
+
+def test_a_code_that_is_good_no_more(
+    identity_sandbox, identity_application, identity_person, browser
+):
+    code = identity_sandbox.connect_code(identity_person)
+    identity_sandbox.control("POST", "clock", advance=601)
+    identity_sandbox.control("DELETE", "requests")
+    page = refused(hand_in(browser, code), "invalid_connect_code", 400)
+    assert "Make a new one" in page
+    refused(hand_in(browser, code), "invalid_connect_code", 400)
+    sent = identity_sandbox.control("GET", "requests")
+    assert [each["endpoint"] for each in sent] == ["connect"]
+    assert not LinkedIdentity.objects.exists()
+    code = identity_sandbox.connect_code(identity_person)
+    assert hand_in(browser, code).status_code == 302
+
+
+def test_a_policy_failure_spends_the_code(
+    identity_sandbox, identity_application, identity_person, browser
+):
+    [app_id] = [
+        each["app_id"] for each in identity_sandbox.control("GET", "applications")
+        if identity_application.client_id in each["clients"].values()
+    ]  # fmt: skip
+    policy = f"applications/{app_id}/connect-policy"
+    identity_sandbox.control("POST", policy, proof_of_address=True)
+    code = identity_sandbox.connect_code(identity_person)
+
+    page = refused(hand_in(browser, code), "verification_policy_not_met", 403)
+    button = '<a class="identity-button" href="([^"]+)"[^>]*>Add proof of address<'
+    [link] = re.findall(button, page)
+    assert link.startswith(identity_sandbox.auth_url)
+    assert states(identity_sandbox, identity_person) == ["used"]
+    refused(hand_in(browser, code), "connect_code_used", 409)
+
+    added = f"users/{identity_person.user_id}/proof-of-address"
+    identity_sandbox.control("POST", added)
+    code = identity_sandbox.connect_code(identity_person)
+    assert hand_in(browser, code).status_code == 302
+    assert LinkedIdentity.objects.get().kyc_level == "level_2"
+
+
+def is_signed(_policy: IdentityPolicy, answer: Any) -> bool:
+    """What a site does that was told how the signature is made."""
+    signed = {
+        name: part for name, part in answer.received.items() if name != "signature"
+    }
+    text = json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    key = conf.application().client_secret.reveal().encode()
+    expected = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+    return hmac.compare_digest(expected, answer.signature)
+
+
+def test_a_policy_can_check_the_signature(
+    identity_sandbox, identity_application, identity_person, browser, monkeypatch
+):
+    """It gets the answer as it came, so it can; nothing changes after its no."""
+    monkeypatch.setattr(IdentityPolicy, "may_accept_connect_answer", is_signed)
+    identity_sandbox.control("POST", "switches", connect_signature="jws")
+    response = hand_in(browser, identity_sandbox.connect_code(identity_person))
+    refused(response, "connect_answer_refused", 403)
+    assert not LinkedIdentity.objects.exists()
+    identity_sandbox.control("POST", "switches", connect_signature="hmac")
+    response = hand_in(browser, identity_sandbox.connect_code(identity_person))
+    assert response.status_code == 302

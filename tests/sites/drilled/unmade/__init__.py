@@ -1,1 +1,0 @@
-"""A database back end that makes no test database, as a managed one cannot."""
