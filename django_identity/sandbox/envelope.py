@@ -148,6 +148,8 @@ def members_of(request: HttpRequest, *, labelled: bool = True) -> dict[str, Any]
         if not text and not labelled:
             text = b"{}"
         members = json.loads(text, parse_constant=_no_number)
+        # Half a surrogate pair is no text that could be stored or sent.
+        json.dumps(members, ensure_ascii=False).encode()
     except (
         ValueError,
         RecursionError,

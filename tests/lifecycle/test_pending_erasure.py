@@ -33,7 +33,7 @@ from tests.fake_service import PROFILE
 from tests.lifecycle.commands import said_by
 from tests.lifecycle.grants import of_users
 from tests.lifecycle.test_forgetting import content
-from tests.sign_in import begin, come_back
+from tests.sign_in import begin, come_back, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -167,6 +167,18 @@ def test_nobody_links_to_an_account_that_waits(service, failing, way):
     assert "erasure_pending" in answer.content.decode()
     assert way != "a code" or service.requests == []
     assert rows_of_ours().get("LinkedIdentity") is None
+
+
+def test_a_row_that_is_held_gets_no_new_consent(service):
+    """The person comes back with the identity that is being deleted."""
+    with held():
+        asked_by_the_service(make_identity(make_user()))
+
+    answer = sign_in(Client())
+
+    assert answer.status_code == 409
+    assert "erasure_pending" in answer.content.decode()
+    assert LinkedIdentity.objects.get().consent == "revoked"
 
 
 # The site's own code refuses

@@ -207,6 +207,8 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
     ("users", {"date_of_birth": "1.2.90"}, "date_of_birth must be like 1990-01-31"),
     ("users", {"credential_seconds": 2**63}, "credential_seconds must be"),
     ("users/{user}/invalidate", {"bvn": "1"}, "bvn is no member; it takes none"),
+    ("applications", {"redirect_uris": ["https://a.example/"], "name": "\ud800"}, "not JSON"),
+    ("events", {"client_id": "{client}", "event_type": "\ud800"}, "not JSON"),
     ("events", {"client_id": "{client}", "event_type": "x", "data": []}, "data must be an obj"),
     ("deliveries/release", {"client_id": "{client}", "backwards": 1}, "backwards must be true"),
 ]  # fmt: skip

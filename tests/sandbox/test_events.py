@@ -190,11 +190,6 @@ def test_an_event_that_nothing_caused_can_be_sent(hearing, receiver):
     assert receiver.requests[0].is_signed_with(SECRET)
     assert not receiver.requests[0].is_signed_with("another")
     assert receiver.requests[0].headers["content-type"] == "application/json"
-    half = {"client_id": hearing.client_id, "event_type": "\ud800"}
-    refused = hearing.sandbox.client.post(
-        "/sandbox/events", content=json.dumps(half).encode()
-    )
-    assert "surrogate" in refused.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("status", [202, 204, 299, 301, 307, 400, 410, 503])

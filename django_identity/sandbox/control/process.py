@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import transaction
 from django.urls import get_resolver
 
 from django_identity.sandbox import clock, faults, keys, request_log, switches
@@ -40,12 +39,7 @@ def send_event(
     event_id = event_id or events.new_event_id()
     timestamp = timestamp or events.timestamp(clock.now())
     text = events.body(event_type, event_id, timestamp, user_id, data)
-    try:
-        with transaction.atomic():
-            queued = deliveries.queue(client, event_id, event_type, user_id, text)
-    except UnicodeEncodeError as error:
-        raise Invalid("Half a surrogate pair cannot be sent as UTF-8.") from error
-    return _delivery(queued)
+    return _delivery(deliveries.queue(client, event_id, event_type, user_id, text))
 
 
 @control("GET", "deliveries")

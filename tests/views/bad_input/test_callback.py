@@ -22,7 +22,7 @@ from django_identity.models import AuthorizationRequest, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests import fake_service
 from tests.concurrency import at_once, meeting_at_update
-from tests.factories import make_user
+from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService, http, refusal, serving
 from tests.sign_in import begin, come_back, sign_in
 from tests.views.bad_input.refusals import lines_of_ours, nobody_was_made, unchanged
@@ -213,19 +213,22 @@ def test_a_callback_that_crashed_half_way_cannot_be_used_again(
     assert nobody_was_made()
 
 
-@pytest.mark.parametrize("who_began", ["ada", "nobody"])
+@pytest.mark.parametrize("who_began", ["ada", "nobody", "nobody, but comes as bob"])
 def test_another_user_than_the_one_who_began_is_refused(
     client, service, refused, who_began
 ):
     """A link belongs to the user who pressed the button; a sign-in replaces no session."""
+    is_known = who_began == "nobody, but comes as bob"
+    if is_known:
+        make_identity(make_user("bob"))
     if who_began == "ada":
         client.force_login(make_user("ada"), backend=LOCAL)
     state = begin(client)
     client.force_login(make_user("eve"), backend=LOCAL)
     refused(come_back(client, state), "user_changed")
     assert client.get("/").content == b"eve"
-    assert who_began == "nobody" or service.requests == []
-    assert not LinkedIdentity.objects.exists()
+    assert who_began != "ada" or service.requests == []
+    assert LinkedIdentity.objects.exists() is is_known
 
 
 @pytest.mark.parametrize("how", ["signed out", "deleted"])

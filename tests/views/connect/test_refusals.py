@@ -1,12 +1,14 @@
 """What comes of every way a code can go wrong, or come again."""
 
 import logging
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import override_settings
 from django.urls import reverse
+from django.utils import timezone
 from django.views.debug import ExceptionReporter
 
 from django_identity import flows
@@ -108,11 +110,15 @@ def test_a_link_to_get_verified(service, browser):
 
 
 def test_a_service_that_is_not_there(service, browser):
+    """The code was not sent, so it stays good. Nobody else's becomes so."""
+    later = timezone.now() + timedelta(hours=1)
+    ConnectRedemption.objects.create(code_digest="spent", expires_at=later)
     beyond = service.settings(BASE_URL="http://127.0.0.1:9/api/v1", TIMEOUT=5)
     with override_settings(DJANGO_IDENTITY=beyond):
         for _ in range(7):
             page = refused(hand_in(browser), "service_unavailable", 503)
             assert "your code was not sent" in page
+    assert ConnectRedemption.objects.get().code_digest == "spent"
     assert hand_in(browser).status_code == 302
 
 
