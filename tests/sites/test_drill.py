@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -180,9 +181,14 @@ def test_where_it_cannot_run_it_says_why(breaks, tmp_path):
 
 
 def test_a_namesake_is_not_erased():
-    """A hit in another account's own name is unsure, and nothing is found."""
-    said = drilled("namesake")
+    """A hit in another account's own name is unsure, and nothing is found.
+
+    A drill of another site at the same time has databases, a sandbox and people of its own.
+    """
+    with ThreadPoolExecutor() as both:
+        said, other = both.map(drilled, ["namesake", "beside"])
     assert said.returncode == 0, said.stdout + said.stderr
+    assert found_in(other)[0].startswith("`/back/` is open beside")
     words = "auth.User.first_name: it has a word of the person that others have, too"
     assert words in found_in(said, "unsure")
 
