@@ -50,6 +50,11 @@ sign-in-empties-nothing: A sign-in empties what it does not bring.
 lifecycle/arriving/arrivals.py
 -**withdrawal.NOTHING_BROUGHT,
 +**{},
+
+sign-in-replaces-a-session: A sign-in of a known person replaces nobody's session.
+lifecycle/arriving/decisions.py
+-(known is None or known.user_id != request.user_id)
++known is None
 """,
 )
 
@@ -76,6 +81,13 @@ spent-code-is-forgotten: A code that may have arrived is never sent again.
 lifecycle/arriving/connect.py
 -if not is_spent(error):
 +if is_spent(error):
+
+unsent-code-frees-all: An unsent code may be entered again, and no other.
+lifecycle/arriving/connect.py
+-row = ConnectRedemption.objects.filter(pk=redemption.pk)
+-        database
++row = ConnectRedemption.objects.all()
++        database
 """,
 )
 
