@@ -18,7 +18,7 @@ LANGUAGE_CODE = "en"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.leaky"]
 ROOT_URLCONF = "tests.urls"
-LOGGING: dict[str, object] = {}
+LOGGING = {}
 LOGIN_REDIRECT_URL = "/"
 IDENTITY_LOCAL_SIGN_IN_URL = "/accounts/login/"
 

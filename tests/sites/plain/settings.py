@@ -1,6 +1,7 @@
 """A site as the documentation makes it. The other sites change this one."""
 
 import os
+from typing import Any
 
 import django
 
@@ -73,7 +74,7 @@ def database(name: str) -> dict[str, object]:
     }
 
 
-DATABASES = {"default": database("site")}
+DATABASES: dict[str, Any] = {"default": database("site")}
 
 #: What the sandbox registered: it is known when the site starts.
 APPLICATION = {
