@@ -115,6 +115,22 @@ def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(site):
     assert "You gave your consent" in thief.get(account).text
 
 
+def test_a_code_for_a_revoked_link_is_refused(site):
+    """It restores nothing, and the page says what does."""
+    user = make_user("owner")
+    sign_in(browser_of(user))
+    deliver("consent.revoked")
+    before = LinkedIdentity.objects.values().get()
+    browser = browser_of(user)
+
+    page = refused(hand_in(browser), "linked_before", 409)
+
+    assert "was connected to this account before. Sign in with it." in page
+    assert LinkedIdentity.objects.values().get() == before
+    assert sign_in(browser).status_code == 302
+    assert LinkedIdentity.objects.get().consent == "granted"
+
+
 def test_the_only_way_in_is_not_disconnected(site):
     """The link that made the account stays until there is a password."""
     browser, address = Client(), reverse("identity:disconnect")
