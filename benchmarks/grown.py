@@ -273,7 +273,7 @@ def erased(_service: FakeService, identity: LinkedIdentity) -> None:
 
 
 def stored(identity: LinkedIdentity) -> LinkedIdentity:
-    return LinkedIdentity.objects.get(subject=identity.subject)
+    return LinkedIdentity.objects.get(subject_digest=identity.own_digest)
 
 
 def size() -> int:

@@ -107,7 +107,6 @@ def taking(rows: int) -> tuple[float, int]:
         "user_id": "n",
         "subject": "'subject-' || n",
         "subject_digest": "md5(n::text) || md5((-n)::text)",
-        "application": "'default'",
         "environment": "'test'",
         "consent": "'granted'",
         "linked_via": "'oauth'",

@@ -42,6 +42,7 @@ from tests.factories import (
     make_event,
     make_grant,
     make_identity,
+    make_identity_by_code,
     make_user,
 )
 from tests.fake_service import FakeService
@@ -106,8 +107,9 @@ def test_an_action_is_done_at_once_and_said(
 def test_an_action_may_be_about_several(operator, identity, service):
     other = make_identity(make_user("b"), subject="b")
     gone = make_identity(make_user("gone"), subject="gone", consent=Consent.REVOKED)
+    by_code = make_identity_by_code(make_user("by code"), subject="by-code")
 
-    press(operator, "refetch", identity, other, gone)
+    press(operator, "refetch", identity, other, gone, by_code)
     assert "Re-fetches that are due now: 2" in page(operator, IDENTITIES)
     press(operator, "erase", identity, other, confirmed="yes")
     assert "People are erased one at a time" in page(operator, IDENTITIES)

@@ -25,7 +25,7 @@ from django.utils import timezone
 from django_identity import conf, database
 from django_identity.lifecycle.ground import backoff, clocks, kyc
 from django_identity.lifecycle.ground.sealing import REFRESH_TOKEN_LIFETIME
-from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent
 from django_identity.models.querysets import number_of
 
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
@@ -159,7 +159,12 @@ def make_due(identity: LinkedIdentity) -> None:
 
 
 def make_all_due(identities: Iterable[LinkedIdentity]) -> int:
-    """Make ``identities`` due, except revoked ones. Upkeep finds them within a minute."""
+    """Make ``identities`` due, except revoked ones and links by code, which have no grant.
+
+    Upkeep finds them within a minute.
+    """
     keys = [identity.pk for identity in identities]
-    granted = LinkedIdentity.objects.filter(pk__in=keys, consent=Consent.GRANTED)
+    granted = LinkedIdentity.objects.filter(
+        pk__in=keys, consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH
+    )
     return granted.change(refetch_due_at=timezone.now())
