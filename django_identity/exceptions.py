@@ -19,7 +19,7 @@
     │       ├── InvalidGrant               the authorization code or refresh token is invalid
     │       ├── AccessTokenRejected        401 on a user-data endpoint
     │       ├── InvalidConnectCode         the code is unknown, used or expired
-    │       ├── ClientRejected             401 on a Connect request
+    │       ├── ClientRejected             the service knows no such client, or another secret
     │       ├── VerificationPolicyNotMet   the person lacks a verification; see ``kyc_url``
     │       └── EnvironmentMismatch        test credentials and a live user, or the reverse
     ├── EventRefused                       a webhook delivery that is not acknowledged

@@ -3,8 +3,8 @@
 A 429 raises ``RateLimited``:
 
 - A re-fetch has failed, its run ends, and all re-fetches pause (``lifecycle.ground.runs``).
-- A sign-in ends if the code or the profile gets it. If the level or the claims get it, the sign-in
-  goes on with closed gates (``identification``).
+- A sign-in ends if nobody knows yet who came, or if the profile gets it. Else it goes on with
+  closed gates (``identification``).
 - A Connect code counts as spent (``connect.is_spent``).
 - A person is told to wait as long as the service says, a minute at most.
 

@@ -1,8 +1,9 @@
 """Who may link an identity, and who signs in: one table, and how a case is found in it.
 
-``linking`` follows it, and refuses some more: a disabled account, an account that waits for
-approval or for its erasure, a consent that was revoked meanwhile, and an e-mail address of another
-account.
+``linking`` follows it, and refuses some more: an account that is disabled, hidden by the site's
+manager, or waits for its erasure; a consent that was revoked meanwhile; an e-mail address of
+another account; fields that the site or the database refuses. An account that waits for approval is
+linked, and gets no session.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,9 @@
 """The end of a consent (``revoke``) or of a link (``delete``): data goes, and the sessions end.
 
+A revocation leaves the row of the identity with its subject and the date of its newest credential,
+the rows of its claims without values, and the events. A deletion leaves of the events type, times
+and digests (``retention``), and nothing else.
+
 Every function works on an identity whose row the caller has locked, and runs in the caller's
 transaction. ``waits_for_erasure`` says to which account nobody links.
 """

@@ -2,7 +2,7 @@
 
 Two things may wait: the account, which the policy's ``erase_user`` treats, and a row of the
 identity, if the site's code refuses its deletion. ``erasure`` has erased the rest. An attempt that
-fails is made again for ever: each pause doubles, from a minute to six hours (``ground.backoff``).
+fails is made again for ever: each pause doubles, up to six hours (``ground.backoff``).
 Until then nobody links to the account (``withdrawal.waits_for_erasure``).
 """
 

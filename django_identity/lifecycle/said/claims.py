@@ -8,16 +8,15 @@ An attacker, or a cache, may hand in an old answer with a genuine credential. So
 as ``ground.clocks`` says:
 
 - An answer is old if its credential was issued before the stored one (``credential_issued_at``). Of
-  an old answer, and of one that fails any check, only revocations are taken (``is_usable``,
-  ``revoke_listed``).
+  an old answer only revocations are taken (``is_usable``, ``revoke_listed``).
 - A revoked claim counts again only by a credential that was issued after its revocation
   (``_revoked_at``). So the revocation is kept while the claim is not listed (``_is_remembered``),
   and of a claim that is new it is looked for among the events (``revoke_new``).
 - The same answer again leaves all as it is, and nobody is told.
 
-After an answer that is old or fails a check, a re-fetch has failed and is tried again
-(``due.retry``). A sign-in succeeds and leaves the stored claims, and a re-fetch is due at once
-(``arrivals``).
+After an old answer a re-fetch has failed and is tried again (``due.retry``). A sign-in succeeds and
+leaves the stored claims, and a re-fetch is due at once (``arrivals``). If a credential fails a
+check, a re-fetch treats the answer as an old one, and a sign-in empties the claims.
 """
 
 import json

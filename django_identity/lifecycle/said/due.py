@@ -4,8 +4,8 @@ When an event or an erasure is due: ``attempts``.
 
 - After usable answers of a re-fetch or a sign-in: after about three quarters of what ends first
   (``after_answers``).
-- After a failure: after a pause that grows, a minute to six hours, for ever (``retry``).
-- At once: after an event that may bring something (``make_due``), after a sign-in with an answer
+- After a failure: after a pause that grows up to six hours (``backoff``), for ever (``retry``).
+- At once: after an event about level or claims (``make_due``), after a sign-in with an answer
   that could not be read (``arrivals``), and when an operator asks (``make_all_due``).
 - A row that a worker has taken (``take``): in five minutes, unless its real date is set by then. A
   run or a worker with an early end delays twenty rows by that time. The order is random: a row that

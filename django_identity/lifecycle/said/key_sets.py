@@ -11,9 +11,9 @@ be used.
 - A key that the service withdraws verifies nothing after 5 minutes. What it proved before counts
   until its ``valid_until``.
 
-After either error a re-fetch stores no claims, though it obeys listed revocations, and is tried
-again (``due.retry``). A sign-in goes on with closed gates, and a re-fetch is due at once
-(``arrivals``).
+After either error a re-fetch leaves the stored claims and is tried again (``due.retry``); the list
+of a rejected credential may still revoke some. A sign-in goes on with closed gates, and a re-fetch
+is due at once (``arrivals``).
 """
 
 import os

@@ -6,7 +6,8 @@ The gate is open if the person's consent is granted and covers the scope
 - A sign-in asks for ``SCOPES``, and for some of ``LATER_SCOPES`` (``asked_for``). What the person
   allows then takes the place of what they allowed before (``allowed_by``).
 - A Connect code adds ``CONNECT_SCOPES`` without ``LATER_SCOPES`` (``with_code``).
-- A refresh that brings less than the person has allowed ends the grant (``lost``).
+- A refresh that lacks one of ``LATER_SCOPES`` that the person has allowed ends the grant
+  (``lost``).
 - The end of the consent takes them all (``withdrawal.NOTHING_BROUGHT``).
 """
 

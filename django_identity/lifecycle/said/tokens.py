@@ -7,8 +7,8 @@ stores the answer if ``generation``, which rises with each change of the tokens,
 others wait for it. The answer decides (``_refresh``):
 
 - New tokens replace both. Without a refresh token in the answer the old one stays.
-- ``invalid_grant`` is final (``grants.end``), and so is an answer with fewer scopes or about
-  another subject. Only a sign-in brings new tokens.
+- ``invalid_grant`` is final (``grants.end``), and so is an answer about another subject, or without
+  an allowed scope of ``LATER_SCOPES``. Only a sign-in brings new tokens.
 - After any other answer, or none, the service may have taken the token nevertheless. It is sent
   again when ``retry_at`` is over: after 30 seconds, or as the service says, a minute at most.
 - If the worker dies before it has stored the answer, the old token is sent again when the lease is
