@@ -218,6 +218,7 @@ def test_a_pending_erasure_is_marked_and_tried_now(operator, identity, service):
     press(operator, "try_now", receipt, into=RECEIPTS)
     assert "1 erasure is done." in page(operator, RECEIPTS)
     text = page(operator, RECEIPT, receipt.pk)
+
     assert "Try now" not in text
     assert "Connection: 1" in text
     assert "Events: 0" in text

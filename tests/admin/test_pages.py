@@ -296,6 +296,7 @@ def test_it_shows_exactly_what_the_doctor_finds(admin_client):
     assert "not healthy" in page
     # Each bar of a chart stands beside its label and its number; no style stands in the page.
     charted = shown(admin_client)
+
     assert re.search(r"granted · verified</th>\s*<td><svg .*?</svg></td>", charted)
     assert not re.search(r"<style| style=", charted)
 
@@ -341,6 +342,7 @@ def test_days_have_links_that_still_stand_and_revocations():
     ):
         make_event(made, kind, received_at=now - timedelta(days=days))
     found = charts.days()
+
     assert [each.linked for each in found] == [1, *[0] * 27, 2, 0]
     assert [each.revoked for each in found] == [0] * 29 + [1]
     assert found[-1].day == now.date()

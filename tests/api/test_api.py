@@ -152,6 +152,7 @@ def test_a_whole_sign_in(service, browser, caplog):
     assert "identity.disconnect_failed code=" in caplog.text
     LinkedIdentity.objects.update(made_account="")
     ended = {"disconnected": True, "signed_out": True}
+
     assert ask(browser, "disconnect").json() == ended
     assert not LinkedIdentity.objects.exists()
     assert not TokenGrant.objects.exists()
@@ -305,6 +306,7 @@ def test_errors_are_for_machines(service, signed_in, caplog, answer, status, exp
         "missing": "",
         "code_spent": True,
     }
+
     assert (response.status_code, problem) == (status, of_all | expected)
     assert f"reference={reference} " in caplog.text
     assert CODE not in caplog.text + str(response.content)

@@ -206,6 +206,7 @@ def test_a_page_of_the_front_end_comes_back_with_the_same_token(
     assert LinkedIdentity.objects.get().user == ada
     assert signed_in_as(client) == ""
     told = client.get("/api/me", headers=token_of(ada)).json()
+
     assert told["claims"] == {"age_over_18": True}
 
 

@@ -213,6 +213,7 @@ def test_a_scope_gate_opens_when_the_scope_is_allowed(demo, person):
     person.get_by_label("Do not share this").check()
     person.locator("button[name=allow]").click()
     person.wait_for_url("**/identity/account/")
+
     assert is_open(person, "/adults/")
     assert not is_open(person, "/documents/")
 

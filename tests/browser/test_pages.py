@@ -120,6 +120,7 @@ def test_the_account_page_works_with_the_keyboard_alone(visit, example_site):
     assert claims.get_by_text("Valid until").first.is_visible()
     with page.expect_download() as saved:
         page.get_by_role("link", name="Download my data").press("Enter")
+
     assert saved.value.suggested_filename == "my-identity.json"
 
 

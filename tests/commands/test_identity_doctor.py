@@ -114,6 +114,7 @@ def test_the_figures_to_alert_on_are_in_the_json(site):
     counted = {name: number for name, number in figures.items() if number}
     assert counted == dict.fromkeys(ones, 1)
     late = {name for name, age in ages.items() if 1199 < age < 1300}
+
     assert late == {"oldest_due_rows", "oldest_handlers", "oldest_erasures"}
 
 

@@ -235,6 +235,7 @@ def test_nothing_of_it_can_be_changed(verified):
     ):
         with pytest.raises((AttributeError, TypeError)):
             change()
+
     assert verified.claims_as_json() == NESTED
 
 

@@ -103,6 +103,7 @@ def test_models_of_each_kind(person):
         object_repr=ADDRESS,
         action_flag=CHANGE,
     )
+
     assert hits(person) == {
         "leaky.SpecialCopy.note": 1,
         "leaky.Copy.text": 1,

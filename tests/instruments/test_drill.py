@@ -82,6 +82,7 @@ def test_doors_and_what_is_none(report):
         for place, why in report.untried.items()
         if not why.startswith("nobody here has")
     }
+
     assert untried == {
         "/nowhere/": "no gated address has it",
         "/^old/(?P<key>\\d+)$": "no --address",

@@ -44,6 +44,7 @@ def test_what_every_address_asks_for():
         address.url: [guard.asks for guard in address.reading.guards]
         for address in addresses()
     }
+
     assert asked == {
         "/": [],
         "/one/": ["age_over_18, country_resident=NG"],

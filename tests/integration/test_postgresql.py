@@ -210,4 +210,5 @@ def test_an_erasure_does_not_wait_for_a_backlog(counting_service, workers, setti
     assert post(body).status_code == 200
     wait_until(ErasureReceipt.objects.exclude(erased_at=None).exists, workers)
     asked_for = conf.application().refetches_per_minute
+
     assert LinkedIdentity.objects.exclude(credential_issued_at=None).count() < asked_for

@@ -98,6 +98,7 @@ def test_an_event_costs_a_bounded_number_of_queries(handled, event_type):
         # MySQL does not tell the receipt's key.
         most += not connection.features.can_return_rows_from_bulk_insert
     locks = 5 if is_erasure else 2
+
     assert statements(lambda: deliver(event_type), locks=locks) <= most
     # Two looks for the identity, with the row of the subject between them.
     assert statements(lambda: deliver(event_type, subject="nobody"), locks=3) <= 3

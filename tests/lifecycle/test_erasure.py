@@ -137,6 +137,7 @@ def test_nothing_that_was_ever_known_is_left(service, settings, name):
         received_at=timezone.now() - timezone.timedelta(days=days + 1)
     )
     upkeep.tend()
+
     assert not WebhookEvent.objects.exists()
 
 

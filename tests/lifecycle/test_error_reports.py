@@ -192,6 +192,7 @@ def test_a_refetch_that_cannot_be_stored_shows_no_credential(
     shown += caplog.text
     assert "RuntimeError" in shown
     secrets = (*SECRETS, credential, *credential.split("~")[:-1])
+
     assert not [secret for secret in secrets if secret in shown]
 
 

@@ -236,6 +236,7 @@ def test_what_is_open_after_an_event(case):
     assert "".join(each for each in gates if gates[each] is None) == opens
     assert outcomes() == [outcome]
     says_more = outcome == "applied" and not event_type.startswith("consent")
+
     assert LinkedIdentity.objects.get().is_due is says_more
 
 
@@ -327,6 +328,7 @@ def test_two_events_of_one_id_are_two(settings):
     live = make_identity(make_user("live"), environment="live")
     deliver("consent.revoked", event_id="evt_same")
     live.refresh_from_db()
+
     assert live.consent == Consent.REVOKED
     assert outcomes() == ["applied"] * 4
 

@@ -81,6 +81,7 @@ def test_one_that_fails_holds_nobody_up(register, identity, caplog):
     assert follow_up.retry_pending() == 1
     assert (len(failing), len(fine)) == (2, 1)
     event = WebhookEvent.objects.get()
+
     assert sorted(event.handled_by) == ["failing", "fine"]
     assert event.handled_at is not None
 
@@ -100,6 +101,7 @@ def test_twelve_tries_over_most_of_a_day(register):
     assert timedelta(hours=10) < waited < timedelta(hours=21)
     assert len(calls) == follow_up.TRIES
     event = WebhookEvent.objects.get()
+
     assert (event.outcome, event.next_attempt_at) == ("failed", None)
     assert follow_up.retry_pending() == 0
 
@@ -156,6 +158,7 @@ def test_a_replay_has_all_tries_again(register):
     assert (failed.count(), len(failing), len(fine)) == (1, 2 * follow_up.TRIES + 3, 3)
     assert set(WebhookEvent.objects.values_list("handled_at", flat=True)) == {None}
     later = (timezone.now() + timedelta(hours=1)).isoformat()
+
     assert replayed("--since", later) == "0 event(s) are due."
     assert replayed("--since", "9998-12-31") == "0 event(s) are due."
 
@@ -318,6 +321,7 @@ def test_one_event_that_cannot_be_applied_ends_no_run(identity, caplog):
     assert (failed.outcome, failed.attempts) == ("", follow_up.TRIES + 3)
     attempt(1)
     failed.refresh_from_db()
+
     assert (failed.outcome, failed.error) == ("applied", "")
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
 

@@ -102,6 +102,7 @@ def test_an_event_and_a_sign_in_of_its_subject_wait(service, event_type, first):
     outcome = "applied" if is_applied else "ignored"
     assert WebhookEvent.objects.get().outcome == outcome
     ends_consent = event_type in ("consent.revoked", "data.deletion_requested")
+
     assert User.objects.exists() is (is_applied or not ends_consent)
 
 

@@ -117,6 +117,7 @@ def test_the_doctor_counts_them_and_the_command_deletes_them(monkeypatch):
     assert "identity_erase --links-of" in said
     erase = ("identity_erase", "--links-of", "live")
     monkeypatch.setattr("builtins.input", lambda prompt: "live")
+
     assert "Deleted 3 link(s) of live." in said_by(*erase)
     assert LinkedIdentity.objects.get() == own
     assert User.objects.filter(is_active=True).count() == 4
@@ -180,6 +181,7 @@ def test_everything_stands_in_one_line_of_time():
     # The code that linked is the linking.
     identity.connect_issued_at = identity.created_at - timedelta(seconds=5)
     kinds = {each.kind for each in timeline_of(identity)}
+
     assert HappeningKind.CODE_REDEEMED not in kinds
 
 
@@ -200,6 +202,7 @@ def test_a_timeline_has_the_newest_events_of_one_person(
     with django_assert_num_queries(2):
         seen = timeline_of(identity)
     events = [each.event.event_type for each in seen if each.event is not None]
+
     assert events == ["claim.issued"] * 5
     assert [each.kind for each in seen if each.event is None] == [
         HappeningKind.LINKED,

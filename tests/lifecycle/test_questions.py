@@ -239,6 +239,7 @@ def test_of_somebody_who_returns_only_the_session_is_refused(adults, consent):
     assert not is_signed_in(browser)
     assert is_signed_in(elsewhere)
     identity.refresh_from_db()
+
     assert identity.consent == Consent.GRANTED
     assert claims_of(User.objects.get()) == {"country_resident": "NG"}
     assert StoredClaim.objects.count() == 2

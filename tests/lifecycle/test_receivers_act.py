@@ -227,6 +227,7 @@ def test_a_receiver_that_raises_keeps_no_consent(
         pending_erasures.retry()
         assert not LinkedIdentity.objects.exists()
         assert not AuthorizationRequest.objects.filter(pk=request.pk).exists()
+
     assert "ada@example.org" not in caplog.text
 
 

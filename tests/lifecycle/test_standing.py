@@ -313,4 +313,5 @@ def test_of_two_providers_the_longer_proof_speaks(order):
             provider=provider,
             valid_until=valid_until,
         )
+
     assert claims_of(user) == {"country_resident": "KE"}

@@ -76,6 +76,7 @@ def test_the_schedule_is_one_line_in_the_settings():
         }
     }
     [often] = beat_schedule(every=2.0).values()
+
     assert (often["schedule"], often["options"]) == (2.0, {"expires": 2.0})
 
 

@@ -152,6 +152,7 @@ def test_no_token_is_refreshed_in_a_pause(service, identity, minutes):
     assert service.calls("token") == 0
     assert runs.newest().paused_until == until
     runs.resume()
+
     assert access_token_for(identity).reveal() == "at-1"
 
 
@@ -378,6 +379,7 @@ def test_the_lease_is_one_callers(service, identity, monkeypatch):
     assert not grants.lease(second)
     with pytest.raises(RefreshPending):
         access_token_for(identity)
+
     assert service.refresh_tokens == []
 
 
@@ -395,6 +397,7 @@ def test_a_missing_key_ends_nothing(service, identity, caplog):
     identity.refresh_from_db()
     assert identity.kyc_level == "level_2"
     [line] = [each for each in caplog.records if each.levelno == logging.ERROR]
+
     assert line.event == "identity.grant.unreadable"
     assert "put the former key back into ENCRYPTION_KEYS" in line.getMessage()
     assert access_token_for(identity).reveal() == "at-1"

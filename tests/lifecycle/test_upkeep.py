@@ -239,6 +239,7 @@ def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(everybody, identity_
     assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
     assert LinkedIdentity.objects.filter(kyc_level="level_2").count() == 5
     identity_clock.advance(minutes=5)
+
     assert all_refetched() == [Refetched.STORED] * 5
 
 
@@ -400,6 +401,7 @@ def test_one_command_does_everything(everybody, capsys):
     assert not capsys.readouterr().out
     second = runs.newest().begun_at
     upkeep.run_with_workers()
+
     assert first.begun_at < second < runs.newest().begun_at
     assert due.count() == 0
     assert not AuthorizationRequest.objects.exists()

@@ -114,6 +114,7 @@ def test_unusable_request_leaves_the_code_valid(application, person):
         assert refusal(answer) == UNUSABLE
     assert person.code_states() == ["valid"]
     more = {"callback_url": "https://shop.example/?x"}
+
     assert application.ask("connect/request", body | more).status_code == 200
 
 
@@ -157,6 +158,7 @@ def test_redemption_has_every_specified_field(application, person):
     assert set(result_of(application, person, "profile:basic")["data"]) == {"profile"}
     person.cause("verify", bvn="11111111111")
     later = result_of(application, person, *["kyc:status"] * 2)
+
     assert later["user_id"] == person.user_id
     assert later["request_id"] != result["request_id"]
     assert later["data"].keys() == {"kyc"}
@@ -253,6 +255,7 @@ def test_policy_failure_then_verification_then_a_new_code(sandbox, application):
     assert refusal(answer) == (403, "POA_REQUIRED")
     assert answer.json()["kyc_required"] is True
     page = person.submit(person.open(answer.json()["kyc_url"]), document="utility_bill")
+
     assert "Your proof of address is accepted" in page.text
     assert refusal(application.connect(first)) == INVALID
     assert application.connect(code_on(make_on_page(person))).status_code == 200

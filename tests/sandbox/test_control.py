@@ -105,6 +105,7 @@ def test_the_token_opens_the_pages(published):
     assert "attacker" not in page.text
     # With a password of their own.
     account = published.client.post("/sandbox/users", json={}).json()
+
     assert Person(published, account).sign_in().url.path == "/account/"
 
 
@@ -147,6 +148,7 @@ def test_every_kind_of_fault_can_be_ordered(sandbox):
             sandbox.client.get(JWKS)
     order(sandbox, "delay", seconds=0.3)
     started = time.monotonic()
+
     assert sandbox.client.get(JWKS).json()["keys"]
     assert time.monotonic() - started >= 0.3
 

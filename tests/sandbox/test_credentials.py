@@ -76,6 +76,7 @@ def test_credential_verifies_and_has_the_right_members(application, person, toke
         assert payload[name].keys() == members
         assert payload[name]["verified"] is True
         assert payload[name]["provider"] == PROVIDERS[name]
+
     assert payload["country_resident"]["country"] == "NG"
     assert payload["age_over_18"]["expires_at"] is None
 
@@ -101,6 +102,7 @@ def test_credential_has_the_specified_form(person, tokens):
     for claim in claims.values():
         assert claim.keys() == VARIANT | {"revoked"}
         assert (claim["revoked"], len(claim["proof_hash"])) == (False, 64)
+
     assert claims["unique_human"]["expires_at"] is None
     assert claims["kyc_verified"]["expires_at"].endswith("Z")
 
@@ -125,6 +127,7 @@ def test_a_switch_makes_claim_values_bare(person, tokens):
     revoked = {claim["claim_type"]: claim["revoked"] for claim in content["claims"]}
     assert revoked == dict.fromkeys(ALL_CLAIMS, False) | {"age_over_18": True}
     disclosed = verified(person, tokens, content["credential"]).keys() & ALL_CLAIMS
+
     assert disclosed == {"kyc_verified", "unique_human"}
 
 
@@ -162,6 +165,7 @@ def test_rotated_key_stays_published_for_a_day(application, person, tokens):
     for key in response.json()["keys"]:
         assert set(key) == {"kty", "crv", "x", "y", "kid", "use", "alg"}
         assert key["kid"] != rotated
+
     assert verified(person, person.tokens_for(application))
 
 
@@ -203,6 +207,7 @@ def test_a_bad_credential_is_answered_with_its_reason(application, credential):
         assert refusal(refused) == (400, "INVALID_REQUEST")
     # Applications alone may ask.
     stranger = application.ask("claims/verify", {}, auth=("x", "wrong"))
+
     assert refusal(stranger) == (401, "UNAUTHORIZED")
 
 
@@ -274,6 +279,7 @@ def test_a_trusted_application_reads_documents(application, person, key):
     assert opened["passport"][1].startswith(b"\x89PNG\r\n\x1a\n")
     national = json.loads(opened["national_id"][1])
     bank = json.loads(opened["bank_verification_number"][1])
+
     assert national["national_id_number"] == bank["bank_verification_number"]
     assert len(bank["bank_verification_number"]) == 11
     assert (national["first_name"], national["last_name"]) == ("Ada", "Okafor")

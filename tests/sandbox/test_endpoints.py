@@ -166,6 +166,7 @@ def test_rotated_secret_replaces_the_old_one(sandbox, application, mode):
     application.client_secret = issued["clientSecret"]
     assert application.redeem(code, pkce).status_code == 200
     application.use("live" if mode == "test" else "test")
+
     # The other mode keeps its secret.
     assert application.refresh("x").status_code == 400
 

@@ -214,6 +214,7 @@ def test_any_2xx_acknowledges_and_nothing_else_does(hearing, receiver, status):
     assert attempt["url"] == receiver.url
     assert delivery["body"].encode() == receiver.requests[0].body
     signature = attempt["headers"]["x-webhook-signature"]
+
     assert signature == receiver.requests[0].headers["x-webhook-signature"]
 
 
@@ -238,6 +239,7 @@ def test_a_delivery_fails_after_nine_attempts_and_can_be_sent_again(
     sandbox.control("POST", f"deliveries/{made['id']}/send")
     assert settled(hearing, attempts=10)["state"] == "waiting"
     sandbox.advance(2)
+
     assert settled(hearing, attempts=11)["state"] == "delivered"
     assert receiver.requests[0].is_signed_with(SECRET)
     assert receiver.requests[-1].is_signed_with("whsec_new")

@@ -294,6 +294,7 @@ def test_a_bad_client_is_challenged(application, person):
         assert refusal(refused) == expected, (header, body)
         challenge = refused.headers.get("WWW-Authenticate", "")
         assert challenge.startswith("Basic realm=") is (expected == INVALID_CLIENT)
+
     assert application.token_request(**form).status_code == 200
 
 

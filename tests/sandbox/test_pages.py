@@ -222,6 +222,7 @@ def test_what_happens_is_listed_with_person_and_site(
     quiet = developer.open("/console/activity?quiet=1").text
     assert (">200<" in shown, ">200<" in quiet) == (True, False)
     found = LINE.findall(developer.open("/?text=SCRIPT").text)
+
     assert all("script" in each for each in found)
 
 
@@ -291,6 +292,7 @@ def test_each_button_says_what_happened(application, developer):
         assert words in do(developer, action, **about)
         account = person.shown()
         assert (account["kyc_status"], len(person.active_claims())) == (status, active)
+
     assert (account["consents"], account["deletion_requested"]) == ({}, True)
 
 
@@ -380,4 +382,5 @@ def test_secrets_are_shown_once(application, developer):
     assert person.sign_in().url.path == "/account/"
     key = {"document_key": KEY.export_public(), "app_id": application.app_id}
     portal(developer, "tier", **key)
+
     assert application.sandbox.control("GET", application.path)["trusted"]

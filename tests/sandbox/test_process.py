@@ -102,6 +102,7 @@ def test_a_kept_database_survives_a_restart(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(emptied))
     with started():
         assert os.listdir(emptied)
+
     assert os.listdir(emptied) == []
 
 

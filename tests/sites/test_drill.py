@@ -224,6 +224,7 @@ def test_nothing_live_is_touched(tmp_path):
         assert database.read_bytes() == b"of the site"
     # All of it ran: this is in the folder and the memory of the drill.
     found = {sentence.split("`")[1][:12] for sentence in found_in(said)}
+
     assert found == {"CACHES.drill", "MEDIA/newest"}, said.stdout + said.stderr
 
 
@@ -288,6 +289,7 @@ def test_what_it_started_ends_with_it(begun, tmp_path):
         started = children_of(drill.pid)
         drill.terminate()
         _, error = drill.communicate(timeout=60)
+
     assert drill.returncode == 130
     assert "CommandError: Stopped." in error.splitlines()
     assert not any(Path(f"/proc/{child}").exists() for child in started)

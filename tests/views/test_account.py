@@ -123,6 +123,7 @@ def test_the_download_is_complete(client, ada):
     assert columns == tables
     (linked,) = held["linkedidentity"]
     written = datetime.fromisoformat(linked["created_at"])
+
     assert abs(written - identity.created_at) < timedelta(milliseconds=1)
     assert held["storedclaim"][0]["value"] is True
 
@@ -207,6 +208,7 @@ def test_what_keeps_an_account_back_is_said(client, ada, how, words, action):
         assert "It ended on" not in account(client)
         LinkedIdentity.objects.update(revoked_at=timezone.now())
     page = account(client)
+
     assert words in page
     assert ("You took back your consent" in page) is (how == "person")
     assert buttons(page)[0] == action
@@ -274,6 +276,7 @@ def test_people_erase_themselves_and_get_a_receipt(client, ada, made):
     assert ("Your account stays." in page) is not made
     assert not LinkedIdentity.objects.exists()
     ada.refresh_from_db()
+
     assert ada.is_active is not made
     assert client.get(reverse("identity:account")).status_code == (302 if made else 200)
 

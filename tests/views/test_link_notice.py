@@ -38,6 +38,7 @@ def test_a_link_by_a_code_is_told(service, browser):
     LinkedIdentity.objects.all().delete()
     with override_settings(LANGUAGE_CODE="fr"):
         hand_in(browser, "CNX-AB12-CD36")
+
     assert mail.outbox[-1].subject == "Votre compte a été relié"
     assert "can sign in to your account" in linked.body
     assert checked.subject == "Your details were checked again"
@@ -85,6 +86,7 @@ def test_an_end_is_told(service, browser):
     for told in (disconnected, revoked):
         assert re.search(r"^When: .* [A-Z]{3,4}$", told.body, re.MULTILINE)
         assert "https://ajo.example/identity/account/" in told.body
+
     assert ("If this was not you" in disconnected.body) is True
     assert ("If this was not you" in revoked.body) is False
     assert "If you do not know why, ask them." in revoked.body
@@ -116,6 +118,7 @@ def test_a_new_address_is_told_to_the_former_one_too(
         assert each.subject == subject
         assert "was changed to the one that your identity service knows." in each.body
         assert "If this was not you" in each.body or "If it was not" in each.body
+
     assert NEW not in told[FORMER].body
 
 

@@ -169,6 +169,7 @@ def test_each_refusal_has_a_next_step_and_a_way_back(client, settings, code, loc
         assert '<header class="identity-header"><a href="/">' in page
         assert (error.reference in page) is (code != "access_denied")
     starts_again = {"Start again", "Try again"} & {*wanted}
+
     assert not starts_again or "next=%2Fadults%2F" in page or 'href="/adults/"' in page
 
 
@@ -219,6 +220,7 @@ def test_pages_name_the_service_and_the_site(client, settings, monkeypatch):
         IdentityPolicy, "reasons", {"age_over_18": "A circle is a contract."}
     )
     page = client.get("/identity/login/?missing=age_over_18").content.decode()
+
     assert "<title>You need to be 18 or older \N{EN DASH} Ajo Circle</title>" in page
     assert (
         "You will go to VerifyMe, sign in there, and decide what Ajo Circle may know."
@@ -248,6 +250,7 @@ def test_what_worked_is_said(client, service, how, done):
     response = come_back(client, begin(client, "/gated/"))
     assert response["Location"] == "/gated/"
     page = client.get("/gated/", follow=True).content.decode()
+
     assert "<title>You need" in page
     assert "You are verified" not in page
     assert "You are verified" not in client.get("/identity/account/").content.decode()

@@ -184,6 +184,7 @@ def test_a_plain_page_needs_nothing_else():
     assert not re.search(r"style=|onclick=|<script|<style", page)
     # Also where there is no request, as in a fragment of a page.
     page = Template("{% load identity %}{% identity_login_button %}").render(Context())
+
     assert "button.css" in page
     assert "csrfmiddlewaretoken" not in page
 
@@ -394,6 +395,7 @@ def test_nothing_is_served_or_done(browser, caplog, method, name):
     assert not response.cookies
     assert response["Cache-Control"] == "private, no-store"
     (line,) = lines_of_ours(caplog)
+
     assert " code=plain_http_refused " in line
     assert LinkedIdentity.objects.count() == 1
     assert not AuthorizationRequest.objects.exists()

@@ -98,6 +98,7 @@ def test_a_removed_stranger_stays_out(site, history, kind):
     assert not by_sign_in.exists()
     stranger = Client()
     sign_in(stranger)
+
     assert stranger.get("/").content.decode() != user.username
     assert not by_sign_in.filter(user=user.pk).exists()
 

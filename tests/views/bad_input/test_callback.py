@@ -381,4 +381,5 @@ def test_what_cannot_be_read_opens_nothing(client, service, caplog, fields, erro
     assert (line.levelname, line.__dict__["code"]) == ("WARNING", error)
     assert re.fullmatch(r"[0-9a-f]{8}", line.__dict__["reference"])
     [said] = [finding for finding in of_rows() if finding.check == "unread"]
+
     assert said.message.endswith(f"could not be read or proven: 1, {error}")
