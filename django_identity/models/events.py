@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.event_types import KINDS
-from django_identity.handlers import handlers_of
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     SUBJECT_LENGTH,
@@ -27,16 +26,6 @@ from django_identity.strict_json import JSONObject
 NOT_APPLIED_IS_DUE_AFTER = timedelta(minutes=1)
 #: By how much an event's time may be after its receipt: the skew of two clocks.
 FURTHEST_AHEAD = timedelta(minutes=5)
-#: The members of an event's data that the specification and this package name.
-KEPT_MEMBERS = (
-    "user_id",
-    "userId",
-    "sub",
-    "kyc_level",
-    "status",
-    "provider",
-    "claim_type",
-)
 
 
 class WebhookEvent(AttemptedRecord):
@@ -94,10 +83,11 @@ class WebhookEvent(AttemptedRecord):
         return f"{self.event_type} #{self.pk}"
 
     @classmethod
-    def of(cls, event: Event) -> WebhookEvent:
+    def of(cls, event: Event, payload: JSONObject | None) -> WebhookEvent:
         """The row of ``event``, until it is applied. It is due after a minute, in case of a crash.
 
-        If the event names nobody, it has type, times and digest alone.
+        ``payload``: what is kept of its data. If the event names nobody, it has type, times and
+        digest alone.
         """
         now = timezone.now()
         environment = conf.application().environment
@@ -113,7 +103,7 @@ class WebhookEvent(AttemptedRecord):
             row.subject = event.subject
             row.subject_digest = digest(environment, event.subject)
             row.event_id = event.event_id
-            row.payload = _kept(event)
+            row.payload = payload
         return row
 
     @property
@@ -147,16 +137,6 @@ class WebhookEvent(AttemptedRecord):
         if why is None:
             return self.get_outcome_display()
         return str(why.label)
-
-
-def _kept(event: Event) -> JSONObject | None:
-    """What is kept of the data of ``event``: ``KEPT_MEMBERS``, or all if the type has a handler."""
-    sent = event.content
-    if handlers_of(event.event_type):
-        return sent
-    if event.event_type not in KINDS:
-        return None
-    return {name: sent[name] for name in KEPT_MEMBERS if name in sent}
 
 
 class ErasureReceipt(AttemptedRecord):

@@ -16,6 +16,7 @@ from django_identity.models.subjects import SubjectLock
 if TYPE_CHECKING:
     from django_identity.models import LinkedIdentity, WebhookEvent
     from django_identity.service.webhooks import Event
+    from django_identity.strict_json import JSONObject
 
 #: A larger number of rows tells an operator nothing more, and would take longer to count.
 MOST_COUNTED = 100_000
@@ -153,13 +154,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
-    def stored(self, event: Event) -> WebhookEvent:
-        """Insert the event. A repeat leaves the row as it is.
+    def stored(self, event: Event, payload: JSONObject | None) -> WebhookEvent:
+        """Insert the event with ``payload``. A repeat leaves the row as it is.
 
         One statement does both: an error would bring the event into the database's log.
         (``ignore_conflicts`` would hide cut texts and lost NULLs on MariaDB.)
         """
-        row = self.model.of(event)
+        row = self.model.of(event, payload)
         self.bulk_create(
             [row],
             update_conflicts=True,

@@ -373,8 +373,8 @@ def test_an_event_that_cannot_be_applied_is_delivered_again(verb, table, stored)
 def test_upkeep_applies_what_a_crash_left():
     """With the content: a named claim alone is revoked."""
     make_claim(linked(), "country_resident", "NG")
-    body = event_body("claim.revoked", claim_type="age_over_18")
-    WebhookEvent.objects.stored(events.Event.parse(body))
+    event = events.Event.parse(event_body("claim.revoked", claim_type="age_over_18"))
+    WebhookEvent.objects.stored(event, event.content)
     upkeep.tend()
     assert outcomes() == [""]
     WebhookEvent.objects.update(next_attempt_at=timezone.now())

@@ -292,7 +292,8 @@ def test_the_handlers_of_a_deletion_run_after_the_erasure(register):
 def stored(event_type, **about):
     """The body of an event whose process died before it was applied. It is due now."""
     body = event_body(event_type, **about)
-    WebhookEvent.objects.stored(Event.parse(body))
+    event = Event.parse(body)
+    WebhookEvent.objects.stored(event, event.content)
     make_due()
     return body
 

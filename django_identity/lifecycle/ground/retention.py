@@ -1,7 +1,7 @@
 """What is kept of an event, and for how long.
 
-- At first an event has type, times and digests, the subject, its id and its data
-  (``WebhookEvent.of``).
+- At first an event has type, times and digests, the subject, its id (``WebhookEvent.of``), and of
+  its data what is needed (``kept_of``).
 - About a subject that is not linked it keeps type, times and digests alone, from the second
   transaction on.
 - When the subject is erased, or its link goes, the same is kept (``empty_events``).
@@ -14,10 +14,23 @@ from django.db.models import Case, F, Q, QuerySet, When
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.event_types import Effect, types_of
+from django_identity.event_types import KINDS, Effect, types_of
+from django_identity.handlers import handlers_of
 from django_identity.models import WebhookEvent
 from django_identity.models.choices import Columns
+from django_identity.service.webhooks import Event
+from django_identity.strict_json import JSONObject
 
+#: The members of an event's data that the specification and this package name.
+KEPT_MEMBERS = (
+    "user_id",
+    "userId",
+    "sub",
+    "kyc_level",
+    "status",
+    "provider",
+    "claim_type",
+)
 #: The content of an event that has none.
 EMPTIED: Columns = {
     "payload": None,
@@ -25,6 +38,16 @@ EMPTIED: Columns = {
     "event_id": "",
     "error": "",
 }
+
+
+def kept_of(event: Event) -> JSONObject | None:
+    """What is kept of the data of ``event``: ``KEPT_MEMBERS``, or all if the type has a handler."""
+    sent = event.content
+    if handlers_of(event.event_type):
+        return sent
+    if event.event_type not in KINDS:
+        return None
+    return {name: sent[name] for name in KEPT_MEMBERS if name in sent}
 
 
 def with_content(subject_digest: str) -> QuerySet[WebhookEvent]:

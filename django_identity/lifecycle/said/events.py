@@ -92,7 +92,8 @@ def receive(body: bytes, *, signature: str) -> None:
 
 def _store_and_apply(event: Event) -> Applied:
     database.require_no_transaction(database.IN_STEPS)
-    return apply(WebhookEvent.objects.stored(event))
+    payload = retention.kept_of(event)
+    return apply(WebhookEvent.objects.stored(event, payload))
 
 
 def apply(stored: WebhookEvent) -> Applied:
