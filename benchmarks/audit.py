@@ -40,7 +40,10 @@ def run() -> Figures:
                 cursor.execute(FILL.format(table=each._meta.db_table), [ROWS])
             cursor.execute("ANALYZE")
         user = make_user(
-            "zoe", first_name="Zoë", last_name="Lovelace", email="zoe@example.org"
+            "zoe",
+            first_name="Zoë",
+            last_name="Lovelace",
+            email="zoe@example.org",
         )
         known = audit.known_of_subject(make_identity(user).subject)
         user.delete()

@@ -32,7 +32,8 @@ def view(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("claim/", claim_required("age_over_18")(view)),
     path(
-        "permission/", permission_required("auth.view_user", raise_exception=True)(view)
+        "permission/",
+        permission_required("auth.view_user", raise_exception=True)(view),
     ),
 ]
 

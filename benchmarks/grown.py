@@ -186,8 +186,8 @@ def pages_read() -> int:
     asked("SELECT pg_stat_force_next_flush()")
     return int(
         asked(
-            "SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = current_database()"
-        )
+            "SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = current_database()",
+        ),
     )
 
 
@@ -212,8 +212,12 @@ def measured(service: FakeService, rows: int) -> Figures:
         "tend": cost_of(upkeep.tend),
     }
     for name, work in {
-        "gate": gate, "sign_in": returning, "event": event, "refetch": refetched, "erasure": erased,
-    }.items():  # fmt: skip
+        "gate": gate,
+        "sign_in": returning,
+        "event": event,
+        "refetch": refetched,
+        "erasure": erased,
+    }.items():
         costs[name] = median_of(work, service, people)
     cache.clear()
     costs["overview"] = cost_of(overview.look)

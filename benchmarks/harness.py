@@ -17,7 +17,9 @@ Figures = dict[str, float]
 
 
 def seconds_of(
-    contenders: Mapping[str, Callable[[], object]], *, rounds: int
+    contenders: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int,
 ) -> Figures:
     """The median seconds of one call of each contender, called in turn ``rounds`` times."""
     taken: dict[str, list[float]] = {name: [] for name in contenders}
@@ -45,7 +47,9 @@ def fresh_database(*, postgresql: bool = True) -> Iterator[None]:
         raise SystemExit("set DATABASE_URL to a PostgreSQL")
     name = connection.settings_dict["NAME"]
     made = connection.creation.create_test_db(
-        verbosity=0, autoclobber=True, serialize=False
+        verbosity=0,
+        autoclobber=True,
+        serialize=False,
     )
     try:
         yield
@@ -66,7 +70,7 @@ def fill(model: type[models.Model], given: Mapping[str, str], *, rows: int) -> N
     with connection.cursor() as cursor:
         cursor.execute(
             f'INSERT INTO "{model._meta.db_table}" ({columns}) '
-            f"SELECT {', '.join(values.values())} FROM generate_series(1, {rows}) n"
+            f"SELECT {', '.join(values.values())} FROM generate_series(1, {rows}) n",
         )
 
 

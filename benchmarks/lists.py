@@ -25,11 +25,17 @@ ROUNDS = 3
 BOUNDS = {"overview": 1.0, "plain": 0.7, "filter": 0.7, "search": 2.0}
 SUBJECT = "c4ca4238-a0b9-2382-0dcc-509a6f75849b"
 LISTS: dict[type[models.Model], tuple[str, ...]] = {
-    LinkedIdentity: ("us", "user99999", "nobody-of-this-name", "nobody@example.org", SUBJECT[:8],
-                     SUBJECT),
+    LinkedIdentity: (
+        "us",
+        "user99999",
+        "nobody-of-this-name",
+        "nobody@example.org",
+        SUBJECT[:8],
+        SUBJECT,
+    ),
     WebhookEvent: ("event-77777", SUBJECT, "no-such-event"),
     ErasureReceipt: (),
-}  # fmt: skip
+}
 DIGEST = "md5(n::text) || md5((-n)::text)"
 
 
@@ -43,7 +49,11 @@ def rare(column: str, *cases: str) -> str:
 
 # Column -> SQL, n being the row's number; other columns get their type's plainest.
 COLUMNS: dict[type[models.Model], dict[str, str]] = {
-    User: {"username": "'user' || n", "email": "'user' || n || '@example.org'", "password": "'!'"},
+    User: {
+        "username": "'user' || n",
+        "email": "'user' || n || '@example.org'",
+        "password": "'!'",
+    },
     LinkedIdentity: {
         "created_at": "now() - (1000000 - n) * interval '40 seconds'",
         "user_id": "n",
@@ -57,7 +67,8 @@ COLUMNS: dict[type[models.Model], dict[str, str]] = {
         "kyc_status": rare("'verified'", "'rejected'", "''", "'expired'"),
         "credential_expires_at": rare(
             "now() + interval '1 hour' + (n % 82800) * interval '1 second'",
-            "NULL", "now() - interval '1 hour'",
+            "NULL",
+            "now() - interval '1 hour'",
         ),
         "refetch_due_at": "CASE WHEN n % 20 > 0 THEN now() + (n % 64800) * interval '1 second' END",
         "refetch_failures": "CASE WHEN n % 1000 = 0 THEN 3 ELSE 0 END",
@@ -82,7 +93,7 @@ COLUMNS: dict[type[models.Model], dict[str, str]] = {
         "erased_at": rare("now()", "NULL"),
         "counts": "'{}'::jsonb",
     },
-}  # fmt: skip
+}
 
 
 def run() -> Figures:
@@ -94,7 +105,8 @@ def run() -> Figures:
         browser = Client()
         operator = User.objects.create_superuser("operator")
         browser.force_login(
-            operator, backend="django.contrib.auth.backends.ModelBackend"
+            operator,
+            backend="django.contrib.auth.backends.ModelBackend",
         )
         opened = {
             (kind, address): seconds(browser, address)

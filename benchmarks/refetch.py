@@ -134,7 +134,7 @@ def pages_read() -> int:
         list(rows.select_for_update(skip_locked=True)[:20])
         with connection.cursor() as cursor:
             cursor.execute(
-                f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {captured[0]['sql']}"
+                f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {captured[0]['sql']}",
             )
             [[plan]] = cursor.fetchone()
     [locking] = plan["Plan"]["Plans"]
@@ -179,7 +179,10 @@ def served(delay: float = DELAY) -> Iterator[str]:
     """The origin of a stand-in that uses none of this process's time."""
     command = [sys.executable, "-m", "tests.integration.counting_service", str(delay)]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         yield process.stdout.readline().strip()

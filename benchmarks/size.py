@@ -76,7 +76,9 @@ def make_people(subjects: list[str]) -> None:
     now = timezone.now()
     for subject in subjects:
         identity = make_identity(
-            make_user(subject), subject=subject, scopes=refetch.SCOPES
+            make_user(subject),
+            subject=subject,
+            scopes=refetch.SCOPES,
         )
         tokens = {"access_token": f"at-0-{subject}", "refresh_token": f"rt-0-{subject}"}
         make_grant(identity, access_expires_at=now, **tokens)
@@ -95,7 +97,9 @@ def deliver(subjects: list[str]) -> int:
     """One event about each of them."""
     for number, subject in enumerate(subjects):
         body = event_body(
-            "claim.issued", subject=subject, event_id=f"evt-{uuid.UUID(int=number)}"
+            "claim.issued",
+            subject=subject,
+            event_id=f"evt-{uuid.UUID(int=number)}",
         )
         assert post(body).status_code == 200
     return len(subjects)

@@ -62,7 +62,7 @@ def stored_by(threads: int) -> float:
                     upkeep.run_with_workers()
                     time.sleep(60)
             return float(
-                LinkedIdentity.objects.exclude(credential_issued_at=None).count()
+                LinkedIdentity.objects.exclude(credential_issued_at=None).count(),
             )
         finally:
             workers.end()

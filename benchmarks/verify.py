@@ -23,7 +23,8 @@ def run() -> Figures:
     credentials = [credential(sub=f"subject-{number}") for number in range(CREDENTIALS)]
     contenders = {"verify": ours, "sd_jwt": by_sd_jwt, "bare_es256": bare_es256}
     taken = seconds_of(
-        {name: make(credentials) for name, make in contenders.items()}, rounds=ROUNDS
+        {name: make(credentials) for name, make in contenders.items()},
+        rounds=ROUNDS,
     )
     figures = {f"{name}_us": each / CREDENTIALS * 1e6 for name, each in taken.items()}
     ratios = {
@@ -47,7 +48,8 @@ def by_sd_jwt(credentials: list[str]) -> Callable[[], None]:
     def verify_each() -> None:
         for each in credentials:
             SDJWTVerifier(
-                each, lambda issuer, header: public_key
+                each,
+                lambda issuer, header: public_key,
             ).get_verified_payload()
 
     return verify_each

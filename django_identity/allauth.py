@@ -35,7 +35,9 @@ class AllauthPolicy(IdentityPolicy):
         if "mfa" in rows_of and getattr(settings, "MFA_PASSKEY_LOGIN_ENABLED", False):
             ways.append(rows_of["mfa"].filter(type="webauthn"))
         if "account" in rows_of and getattr(
-            settings, "ACCOUNT_LOGIN_BY_CODE_ENABLED", False
+            settings,
+            "ACCOUNT_LOGIN_BY_CODE_ENABLED",
+            False,
         ):
             ways.append(rows_of["account"].filter(verified=True))
         return any(rows.exists() for rows in ways)

@@ -20,7 +20,8 @@ class IdentityConfig(AppConfig):
 
         background.remember_app()
         user_logged_in.connect(
-            backends.bind_session, dispatch_uid="django_identity.backends.bind_session"
+            backends.bind_session,
+            dispatch_uid="django_identity.backends.bind_session",
         )
         for model in self._identity_models():
             pre_delete.connect(

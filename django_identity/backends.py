@@ -35,7 +35,7 @@ KEPT_KEYS = frozenset(
         auth.HASH_SESSION_KEY,
         CSRF_SESSION_KEY,
         "_session_expiry",
-    }
+    },
 )
 
 

@@ -71,7 +71,9 @@ def ask_broker() -> None:
         with _connection(app) as connection:
             # ``connect()`` would wait two seconds before it tries again, or tries another host.
             connection.ensure_connection(
-                max_retries=1, interval_start=0, reraise_as_library_errors=False
+                max_retries=1,
+                interval_start=0,
+                reraise_as_library_errors=False,
             )
 
 

@@ -55,7 +55,7 @@ _SERVICE_REFUSED = _("%(service)s refused. Please start again.")
 _REFUSED_US = _("The service refused the call. The person may have to consent again.")
 _NO_USE = _("The service's answer lacks what this app needs. The log names the call.")
 _CONSENT_AGAIN = _(
-    "The grant is dead. The person has to consent again at their next visit."
+    "The grant is dead. The person has to consent again at their next visit.",
 )
 
 

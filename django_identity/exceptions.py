@@ -164,7 +164,11 @@ class ServiceUnavailable(ServiceError):
 
     @classmethod
     def of_status(
-        cls, status: int, detail: str = "", *, endpoint: str
+        cls,
+        status: int,
+        detail: str = "",
+        *,
+        endpoint: str,
     ) -> ServiceUnavailable:
         """The error for an answer with this status, of which nothing else can be used."""
         error = cls(f"HTTP {status} {detail}".strip(), endpoint=endpoint)
@@ -189,10 +193,16 @@ class RateLimited(ServiceError):
     code = "rate_limited"
 
     def __init__(
-        self, detail: str = "", *, endpoint: str = "", pause: float = 0
+        self,
+        detail: str = "",
+        *,
+        endpoint: str = "",
+        pause: float = 0,
     ) -> None:
         super().__init__(
-            detail, endpoint=endpoint, retry_after=min(pause, LONGEST_WAIT)
+            detail,
+            endpoint=endpoint,
+            retry_after=min(pause, LONGEST_WAIT),
         )
         self.pause = pause
 
@@ -211,7 +221,12 @@ class ServiceRefusal(ServiceError):
     code = "service_refusal"
 
     def __init__(
-        self, detail: str = "", *, service_code: str = "", status: int = 0, **more: Any
+        self,
+        detail: str = "",
+        *,
+        service_code: str = "",
+        status: int = 0,
+        **more: Any,
     ) -> None:
         self.service_code = shaped_code(service_code)
         self.status = status

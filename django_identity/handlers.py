@@ -38,7 +38,7 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
     given: object = event_type
     if not given or not isinstance(given, str):
         raise ConfigurationError(
-            f'on_event takes a type of event, as on_event("kyc.verified"), not {event_type!r}.'
+            f'on_event takes a type of event, as on_event("kyc.verified"), not {event_type!r}.',
         )
 
     def register(handler: H) -> H:
@@ -47,12 +47,12 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
         is_suspended = any(is_kind(handler) for is_kind in SUSPENDED)
         if is_suspended or not callable(handler):
             raise ConfigurationError(
-                f"{path} must be a function that is not async, and without yield."
+                f"{path} must be a function that is not async, and without yield.",
             )
         registered = _registry.setdefault(canonical(event_type), {})
         if registered.setdefault(path, handler) is not handler:
             raise ConfigurationError(
-                f"Two handlers of {event_type!r} are called {path!r}. Give one on_event(…, name=…)."
+                f"Two handlers of {event_type!r} are called {path!r}. Give one a name=….",
             )
         return handler
 
@@ -64,7 +64,7 @@ def _path_of(handler: Handler) -> str:
     own_name = getattr(handler, "__qualname__", None)
     if own_name is None:
         raise ConfigurationError(
-            f"A {type(handler).__name__} has no name: on_event(…, name=…) gives it one."
+            f"A {type(handler).__name__} has no name: on_event(…, name=…) gives it one.",
         )
     return f"{handler.__module__}.{own_name}"
 

@@ -73,13 +73,21 @@ class IdentityPolicy:
     # code, keeps the code of the refusal as its ``outcome`` until upkeep deletes it.
 
     def may_sign_up(
-        self, *, profile: Profile, kyc: KycStatus | None, claims: Claims
+        self,
+        *,
+        profile: Profile,
+        kyc: KycStatus | None,
+        claims: Claims,
     ) -> bool:
         """Whether a new person gets an account."""
         return True
 
     def may_link(
-        self, user: AbstractBaseUser, profile: Profile, *, claims: Claims
+        self,
+        user: AbstractBaseUser,
+        profile: Profile,
+        *,
+        claims: Claims,
     ) -> bool:
         """Whether to link this person's identity to the existing account of ``user``.
 
@@ -104,7 +112,11 @@ class IdentityPolicy:
         return user.has_usable_password()
 
     def notice(
-        self, user: AbstractBaseUser, *, change: str, **context: Any
+        self,
+        user: AbstractBaseUser,
+        *,
+        change: str,
+        **context: Any,
     ) -> EmailMessage | None:
         """The e-mail to ``user`` about a change of their connection, or None to send none.
 
@@ -126,7 +138,10 @@ class IdentityPolicy:
         return EmailMessage(subject, body, to=[address])
 
     def new_user_fields(
-        self, *, profile: Profile, kyc: KycStatus | None
+        self,
+        *,
+        profile: Profile,
+        kyc: KycStatus | None,
     ) -> Mapping[str, Any]:
         """The fields of a new user, from the profile, if the user model has them."""
         model = get_user_model()
@@ -203,7 +218,11 @@ class IdentityPolicy:
         return None
 
     def may_read_documents(
-        self, asked_by: AbstractBaseUser, identity: LinkedIdentity, *, scope: str
+        self,
+        asked_by: AbstractBaseUser,
+        identity: LinkedIdentity,
+        *,
+        scope: str,
     ) -> bool:
         """Whether ``asked_by`` may read the documents of ``identity``, or about them.
 
@@ -248,7 +267,7 @@ def load(dotted_path: str) -> IdentityPolicy:
         chosen = import_string(dotted_path)
     except ImportError as error:
         raise ConfigurationError(
-            f"POLICY {dotted_path!r} cannot be imported: {error}."
+            f"POLICY {dotted_path!r} cannot be imported: {error}.",
         ) from error
     if not (isinstance(chosen, type) and issubclass(chosen, IdentityPolicy)):
         raise ConfigurationError(f"POLICY {dotted_path!r} is not an IdentityPolicy.")
@@ -266,7 +285,7 @@ def writable(fields: object) -> dict[str, Any]:
         if fields is None:
             returned = "None"
         raise ConfigurationError(
-            f"The policy's new_user_fields returned {returned}, not a mapping."
+            f"The policy's new_user_fields returned {returned}, not a mapping.",
         )
     refused = {"pk", "id", *never_written()}.intersection(fields)
     if refused:
@@ -296,7 +315,7 @@ def is_yes(answer: object, method: str) -> bool:
     if answer and answer is not True:
         returned = type(answer).__name__
         raise ConfigurationError(
-            f"The policy's {method} returned {returned}, not True or False."
+            f"The policy's {method} returned {returned}, not True or False.",
         )
     return bool(answer)
 

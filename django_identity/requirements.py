@@ -84,7 +84,8 @@ class RequiredClaim:
             _require_text(value, str(self), EXAMPLE_CLAIM)
             if "=" in value or "|" in value:
                 raise NotARequirement(
-                    str(self), f"A value has no = and no |. {EXAMPLE_CLAIM}"
+                    str(self),
+                    f"A value has no = and no |. {EXAMPLE_CLAIM}",
                 )
 
         if "|" in self.claim_type:
@@ -92,13 +93,15 @@ class RequiredClaim:
             raise NotARequirement(str(self), rule)
         if is_level(self.claim_type):
             raise NotARequirement(
-                str(self), "It is a KYC level: use kyc_level_required."
+                str(self),
+                "It is a KYC level: use kyc_level_required.",
             )
         if ":" in self.claim_type:
             raise NotARequirement(str(self), "It is a scope: use scope_required.")
         if self.claim_type == RECENT_SIGN_IN:
             raise NotARequirement(
-                str(self), "It is no claim: use recent_sign_in_required."
+                str(self),
+                "It is no claim: use recent_sign_in_required.",
             )
 
     @classmethod
@@ -153,7 +156,8 @@ class RequiredScope:
         _require_text(self.scope, self.scope, EXAMPLE_SCOPE)
         if " " in self.scope:
             raise NotARequirement(
-                self.scope, f"Each scope has a gate of its own. {EXAMPLE_SCOPE}"
+                self.scope,
+                f"Each scope has a gate of its own. {EXAMPLE_SCOPE}",
             )
 
     def __str__(self) -> str:

@@ -60,7 +60,11 @@ def announce(signal: Signal, sender: type, **arguments: object) -> None:
 
 
 def announce_end(
-    signal: Signal, sender: type, *, user_id: object, **arguments: object
+    signal: Signal,
+    sender: type,
+    *,
+    user_id: object,
+    **arguments: object,
 ) -> None:
     """The same for the end of something of an account, which is read after the commit.
 

@@ -61,12 +61,15 @@ def _opened(sealed: str, keys: tuple[Secret, ...]) -> _Opened | None:
 @lru_cache(maxsize=64)
 def _ring(keys: tuple[Secret, ...]) -> MultiFernet:
     return MultiFernet(
-        [Fernet(base64.urlsafe_b64encode(_derived(key))) for key in keys]
+        [Fernet(base64.urlsafe_b64encode(_derived(key))) for key in keys],
     )
 
 
 def _derived(key: Secret) -> bytes:
     derivation = hkdf.HKDF(
-        hashes.SHA256(), length=32, salt=None, info=b"django_identity.vault"
+        hashes.SHA256(),
+        length=32,
+        salt=None,
+        info=b"django_identity.vault",
     )
     return derivation.derive(key.reveal().encode())

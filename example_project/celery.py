@@ -15,7 +15,10 @@ URGENT = "identity_urgent"
 
 
 def route(
-    name: str, args: Sequence[object], *_more: object, **_about: object
+    name: str,
+    args: Sequence[object],
+    *_more: object,
+    **_about: object,
 ) -> str | None:
     """Upkeep, handlers, erasures and the re-fetch of one person wait behind no backlog."""
     is_of_many = name == "django_identity.refetch_due" and len(args) == 1

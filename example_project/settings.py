@@ -14,7 +14,8 @@ from django_identity.schedule import beat_schedule
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 SECRET_KEY = os.environ.get(
-    "SECRET_KEY", "the example project's key, of no use anywhere else"
+    "SECRET_KEY",
+    "the example project's key, of no use anywhere else",
 )
 DEBUG = os.environ.get("DEBUG", "") == "1"
 ALLOWED_HOSTS = os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost").split(",")
@@ -50,15 +51,16 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+            ],
         },
-    }
+    },
 ]
 STATIC_URL = "static/"
 LANGUAGES = [
-    (code, name) for code, name in global_settings.LANGUAGES
+    (code, name)
+    for code, name in global_settings.LANGUAGES
     if code in ("en", "fr", "pt", "pt-br", "es", "ar")
-]  # fmt: skip
+]
 USE_TZ = True
 TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -66,7 +68,7 @@ SESSION_COOKIE_SAMESITE = os.environ.get("SESSION_COOKIE_SAMESITE", "Lax")
 
 # The time-outs of a server are set on the role: docs/going-live.md.
 DATABASES = {
-    "default": dj_database_url.config(default=f"sqlite:///{BASE_DIR / 'demo.sqlite3'}")
+    "default": dj_database_url.config(default=f"sqlite:///{BASE_DIR / 'demo.sqlite3'}"),
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {"timeout": 20, "transaction_mode": "IMMEDIATE"}
@@ -76,7 +78,7 @@ if "CACHE_URL" in os.environ:  # one that all processes share
             "BACKEND": "django.core.cache.backends.redis.RedisCache",
             "LOCATION": os.environ["CACHE_URL"],
             "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
-        }
+        },
     }
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL", "filesystem://")
 if (
@@ -129,9 +131,11 @@ LISTS = (
 )
 NUMBERS = {"TIMEOUT": float}
 given = {
-    key.removeprefix("IDENTITY_"): value for key, value in os.environ.items() if value
+    key.removeprefix("IDENTITY_"): value
+    for key, value in os.environ.items()
+    if value
     if key.startswith("IDENTITY_")
-}  # fmt: skip
+}
 DJANGO_IDENTITY = {
     **IDENTITY_DEFAULTS,
     **{key: given[key] for key in TEXTS if key in given},

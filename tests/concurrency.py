@@ -77,12 +77,15 @@ def join(environ: Mapping[str, str] = os.environ) -> None:
         django.setup()
     connections.settings["default"].update(given["database"])
     override_settings(
-        DJANGO_IDENTITY=given["identity"], CACHES=given["caches"]
+        DJANGO_IDENTITY=given["identity"],
+        CACHES=given["caches"],
     ).enable()
 
 
 def _in_threads(
-    threads: int, call: Callable[..., object], *arguments: object
+    threads: int,
+    call: Callable[..., object],
+    *arguments: object,
 ) -> list[object]:
     most = threads if connection.vendor == "sqlite" else MOST_CONNECTIONS
     with ThreadPoolExecutor(min(threads, most)) as pool:

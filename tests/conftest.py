@@ -69,7 +69,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("integration")
     if item.get_closest_marker("server") and "CELERY_BROKER_URL" not in os.environ:
         item.add_marker(
-            pytest.mark.skip(reason="needs servers: tox -e servers-postgresql")
+            pytest.mark.skip(reason="needs servers: tox -e servers-postgresql"),
         )
 
 

@@ -11,12 +11,14 @@ from django.db import connection
 from django.db.models import Model
 
 on_postgresql = pytest.mark.skipif(
-    connection.vendor != "postgresql", reason="PostgreSQL's own"
+    connection.vendor != "postgresql",
+    reason="PostgreSQL's own",
 )
 
 
 on_servers = pytest.mark.skipif(
-    connection.vendor == "sqlite", reason="SQLite has no connection"
+    connection.vendor == "sqlite",
+    reason="SQLite has no connection",
 )
 OWN_NUMBER = {
     "postgresql": "SELECT pg_backend_pid()",
@@ -94,7 +96,7 @@ def site_note(kind: str, table: str, column: str, *, about: object) -> Iterator[
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE TABLE site_note (id int PRIMARY KEY, about {kind} NOT NULL,"
-            f" FOREIGN KEY (about) REFERENCES {table} ({column}){moment})"
+            f" FOREIGN KEY (about) REFERENCES {table} ({column}){moment})",
         )
         cursor.execute("INSERT INTO site_note VALUES (1, %s)", [about])
     try:

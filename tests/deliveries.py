@@ -52,13 +52,16 @@ def post(
         data=body,
         content_type="application/json",
         headers={
-            "x-webhook-signature": signed(body) if signature is None else signature
+            "x-webhook-signature": signed(body) if signature is None else signature,
         },
     )
 
 
 def deliver(
-    event_type: str, *, subject: str = "subject-1", **about: Any
+    event_type: str,
+    *,
+    subject: str = "subject-1",
+    **about: Any,
 ) -> HttpResponseBase:
     """Make an event and deliver it by the testing kit; it must be acknowledged."""
     return deliver_event(event_type, subject, **about)

@@ -37,12 +37,19 @@ def drawn(title: str, steps: Sequence[Step]) -> str:
     for number, step in enumerate(steps):
         begin, end = PLACES[step.sender], PLACES[step.receiver]
         way = 1 if end > begin else -1
-        rows.append({
-            "number": number + 1, "step": step, "y": TOP + ROW * number, "begin": begin,
-            "end": end, "inset": 4 * way, "back": -4 * way,
-            # The words of a long arrow stand in its first half.
-            "middle": 155 * way,
-        })  # fmt: skip
+        rows.append(
+            {
+                "number": number + 1,
+                "step": step,
+                "y": TOP + ROW * number,
+                "begin": begin,
+                "end": end,
+                "inset": 4 * way,
+                "back": -4 * way,
+                # The words of a long arrow stand in its first half.
+                "middle": 155 * way,
+            },
+        )
     lives = [(NAMES[who], x) for who, x in PLACES.items()]
     shown = {
         "title": title,

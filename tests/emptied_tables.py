@@ -30,7 +30,8 @@ def empty_sooner() -> None:
 def _query(connection: BaseDatabaseWrapper) -> str:
     """Each table, and whether it has rows."""
     tables = connection.introspection.django_table_names(
-        only_existing=True, include_views=False
+        only_existing=True,
+        include_views=False,
     )
     quoted = connection.ops.quote_name
     return " UNION ALL ".join(

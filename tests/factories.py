@@ -35,7 +35,11 @@ def again(user: User) -> User:
 
 
 def make_identity(
-    user: User, *, subject: str = "subject-1", account_made: bool = True, **fields: Any
+    user: User,
+    *,
+    subject: str = "subject-1",
+    account_made: bool = True,
+    **fields: Any,
 ) -> LinkedIdentity:
     held = {
         "environment": "test",
@@ -84,7 +88,10 @@ def make_claim(
         **fields,
     }
     return StoredClaim.objects.create(
-        identity=identity, claim_type=claim_type, value=value, **held
+        identity=identity,
+        claim_type=claim_type,
+        value=value,
+        **held,
     )
 
 
@@ -108,7 +115,9 @@ def make_grant(
 
 
 def make_event(
-    identity: LinkedIdentity, event_type: str, **fields: Any
+    identity: LinkedIdentity,
+    event_type: str,
+    **fields: Any,
 ) -> WebhookEvent:
     """An event about ``identity``, applied a minute ago."""
     event_id = f"event-{WebhookEvent.objects.count()}"
@@ -129,9 +138,10 @@ def make_event(
 
 #: Nothing was read of the verification, which the person may not have begun.
 UNREAD: dict[str, Any] = {
-    "kyc_status": "", "kyc_level": "",
+    "kyc_status": "",
+    "kyc_level": "",
     "scopes": ["profile:read", "kyc:read", "claims:read"],
-}  # fmt: skip
+}
 #: Of the answer's list, and of no credential.
 LISTED: dict[str, Any] = {"valid_until": None, "value": None}
 #: In what situation one person can be: the fields of the identity, and its claim, if there is one.

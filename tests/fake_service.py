@@ -35,12 +35,17 @@ DOCUMENT_PATHS = {
 PATIENCE, IMPATIENCE = 30.0, 1.0
 Answer = bytes | dict[str, Any] | Callable[[socket.socket], None]
 PROFILE = {
-    "first_name": "Ada", "last_name": "Obi", "email": "ada@example.org", "country": "NG",
-}  # fmt: skip
+    "first_name": "Ada",
+    "last_name": "Obi",
+    "email": "ada@example.org",
+    "country": "NG",
+}
 KYC = {
-    "kyc_level": "level_2", "status": "verified", "provider": "KYC",
+    "kyc_level": "level_2",
+    "status": "verified",
+    "provider": "KYC",
     "verified_at": "2026-11-01T10:00:00Z",
-}  # fmt: skip
+}
 
 
 def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:
@@ -93,11 +98,16 @@ class FakeService:
 
     def settings(self, **changes: Any) -> dict[str, Any]:
         return {
-            "ENVIRONMENT": "test", "BASE_URL": f"{self.origin}/api/v1", "AUTH_URL": self.origin,
-            "CLIENT_ID": self.client_id, "CLIENT_SECRET": "a-client-secret-for-tests-alone",
-            "WEBHOOK_SECRETS": ["a-webhook-secret-for-tests-alone"], "TIMEOUT": PATIENCE,
-            "DOCUMENT_PATHS": DOCUMENT_PATHS, **changes,
-        }  # fmt: skip
+            "ENVIRONMENT": "test",
+            "BASE_URL": f"{self.origin}/api/v1",
+            "AUTH_URL": self.origin,
+            "CLIENT_ID": self.client_id,
+            "CLIENT_SECRET": "a-client-secret-for-tests-alone",
+            "WEBHOOK_SECRETS": ["a-webhook-secret-for-tests-alone"],
+            "TIMEOUT": PATIENCE,
+            "DOCUMENT_PATHS": DOCUMENT_PATHS,
+            **changes,
+        }
 
     def calls(self, endpoint: str) -> int:
         return sum(1 for name, _, _ in self.requests if name == endpoint)
@@ -170,19 +180,31 @@ class FakeService:
             held = {
                 "user_id": self.claims_user_id or self.subject,
                 "claims": [{"claim_type": name, **listed} for name in self.disclosed],
-                "credential": self.bend(self.credential()), "credential_format": "dc+sd-jwt",
-            }  # fmt: skip
+                "credential": self.bend(self.credential()),
+                "credential_format": "dc+sd-jwt",
+            }
         return {"success": True, "data": held}
 
     def _tokens(self, number: object) -> dict[str, Any]:
-        return {"access_token": f"at-{number}", "refresh_token": f"rt-{number}",
-                "expires_in": 3600, "token_type": "Bearer", **self.token}  # fmt: skip
+        return {
+            "access_token": f"at-{number}",
+            "refresh_token": f"rt-{number}",
+            "expires_in": 3600,
+            "token_type": "Bearer",
+            **self.token,
+        }
 
     def connect_result(self) -> dict[str, Any]:
         issued_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        return {"status": "approved", "request_id": "req_1", "user_id": self.subject,
-                "data": {"profile": dict(PROFILE), "kyc": dict(KYC)}, "issued_at": issued_at,
-                "signature": "a-signature", **self.connect}  # fmt: skip
+        return {
+            "status": "approved",
+            "request_id": "req_1",
+            "user_id": self.subject,
+            "data": {"profile": dict(PROFILE), "kyc": dict(KYC)},
+            "issued_at": issued_at,
+            "signature": "a-signature",
+            **self.connect,
+        }
 
     def _refreshed(self, raw: bytes) -> Answer:
         form = parse_qs(raw.partition(b"\r\n\r\n")[2].decode())
@@ -199,18 +221,31 @@ class FakeService:
     def credential(self) -> str:
         disclosures = [issuer.disclose(*each) for each in self.disclosed.items()]
         now = int(time.time())
-        payload = issuer.without_absent({
-            "iss": self.origin, "aud": self.client_id, "sub": self.subject, "environment": "test",
-            "iat": now, "exp": now + 86400, "_sd": [issuer.digest(each) for each in disclosures],
-            **self.payload,
-        })  # fmt: skip
+        payload = issuer.without_absent(
+            {
+                "iss": self.origin,
+                "aud": self.client_id,
+                "sub": self.subject,
+                "environment": "test",
+                "iat": now,
+                "exp": now + 86400,
+                "_sd": [issuer.digest(each) for each in disclosures],
+                **self.payload,
+            },
+        )
         return issuer.join(self.signed(issuer.header(kid="k1"), payload), disclosures)
 
     def identity_token(self, subject: str, *, head: Any = None, **changes: Any) -> str:
         """An ID token of this service about ``subject``, or what ``changes`` make of it."""
         now = int(time.time())
-        payload = {"iss": self.origin, "aud": self.client_id, "sub": subject, "exp": now + 300,
-                   "iat": now, **changes}  # fmt: skip
+        payload = {
+            "iss": self.origin,
+            "aud": self.client_id,
+            "sub": subject,
+            "exp": now + 300,
+            "iat": now,
+            **changes,
+        }
         header = {"alg": "ES256", "typ": "JWT", "kid": "k1", **(head or {})}
         return self.signed(header, payload)
 

@@ -40,7 +40,9 @@ class Held:
 
 @contextmanager
 def held(
-    call: Callable[[], object], *, before: list[tuple[Any, str]]
+    call: Callable[[], object],
+    *,
+    before: list[tuple[Any, str]],
 ) -> Iterator[Held]:
     """``call`` has begun. ``before``: modules and names of functions, where it stands still."""
     mine = threading.local()

@@ -2,5 +2,12 @@
 
 #: The members of a problem (RFC 9457).
 MEMBERS = {
-    "type", "title", "status", "code", "detail", "missing", "recovery", "reference",
-}  # fmt: skip
+    "type",
+    "title",
+    "status",
+    "code",
+    "detail",
+    "missing",
+    "recovery",
+    "reference",
+}

@@ -28,8 +28,8 @@ SQLITE_FILE = (
 )
 DATABASES = {
     "default": dj_database_url.parse(
-        os.environ.get("DATABASE_URL", f"sqlite:///{SQLITE_FILE}")
-    )
+        os.environ.get("DATABASE_URL", f"sqlite:///{SQLITE_FILE}"),
+    ),
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": str(SQLITE_FILE)}
@@ -37,8 +37,10 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     no_waiting = "PRAGMA synchronous=OFF; PRAGMA journal_mode=MEMORY"
     # A transaction that reads first and then writes must wait, and not fail at once.
     DATABASES["default"]["OPTIONS"] = {
-        "timeout": 20, "transaction_mode": "IMMEDIATE", "init_command": no_waiting,
-    }  # fmt: skip
+        "timeout": 20,
+        "transaction_mode": "IMMEDIATE",
+        "init_command": no_waiting,
+    }
 else:
     # Of its own, so that two runs on one server do not meet.
     DATABASES["default"]["TEST"] = {"NAME": f"test_identity_{os.getpid()}"}

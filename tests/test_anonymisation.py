@@ -54,7 +54,8 @@ class Member(AbstractBaseUser):
     room = models.CharField(max_length=8)
     club = models.CharField(max_length=8)
     role = models.CharField(
-        max_length=8, choices=[("host", "Host"), ("guest", "Guest")]
+        max_length=8,
+        choices=[("host", "Host"), ("guest", "Guest")],
     )
     seat = models.IntegerField(default=0)
     floor = models.IntegerField(default=0)
@@ -82,7 +83,9 @@ class Member(AbstractBaseUser):
             UniqueConstraint(Lower("email"), name="member_email"),
             UniqueConstraint(Coalesce("phone", Value("")), name="member_phone"),
             UniqueConstraint(
-                fields=["badge"], condition=Q(has_left=False), name="member_badge"
+                fields=["badge"],
+                condition=Q(has_left=False),
+                name="member_badge",
             ),
             UniqueConstraint(fields=["floor", "flat"], name="member_flat"),
             UniqueConstraint(
@@ -122,7 +125,9 @@ MODELS = (Member, Courier, Cyclist)
 def children(monkeypatch: pytest.MonkeyPatch) -> None:
     """What Django does by itself for models of installed apps."""
     monkeypatch.setattr(
-        Member, "delete", lambda user: Cyclist.objects.filter(pk=user.pk).delete()
+        Member,
+        "delete",
+        lambda user: Cyclist.objects.filter(pk=user.pk).delete(),
     )
     for parent, child in ((Member, Courier), (Courier, Cyclist)):
         link = child._meta.parents[parent]
@@ -148,13 +153,23 @@ KEPT = ("role", "seat", "floor", "flat", "citizen_number", "shoe_size", "card")
 
 
 def make_member(
-    name: str, number: int, model: type[Member] = Member, **more: Any
+    name: str,
+    number: int,
+    model: type[Member] = Member,
+    **more: Any,
 ) -> Member:
     apart = dict.fromkeys(("citizen_number", "floor", "flat", "seat"), number)
     return model._default_manager.create(
-        **dict.fromkeys(TEXTS, name[:5]), **apart, **HERS, **more, email=f"{name}@example.org",
-        role="guest", shoe_size=37, card=CARD, sees_all=True,
-    )  # fmt: skip
+        **dict.fromkeys(TEXTS, name[:5]),
+        **apart,
+        **HERS,
+        **more,
+        email=f"{name}@example.org",
+        role="guest",
+        shoe_size=37,
+        card=CARD,
+        sees_all=True,
+    )
 
 
 def test_what_is_known_says_nothing():

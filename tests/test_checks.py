@@ -55,7 +55,7 @@ FOLLOWING = [
     Conf(*i18n_patterns(OURS)),
     Conf(*i18n_patterns(OURS, prefix_default_language=False)),
     Conf(
-        path(format_lazy("{}/", gettext_lazy("Yes")), include("django_identity.urls"))
+        path(format_lazy("{}/", gettext_lazy("Yes")), include("django_identity.urls")),
     ),
 ]
 OTHERS_FOLLOW = Conf(OURS, *i18n_patterns(path("", root_urls.home)))
@@ -99,8 +99,11 @@ NO_VALUES: dict[str, list[Any]] = {
     "SCOPES": ["profile:read", []],
     "ENVIRONMENT": ["production"],
     "BASE_URL": [
-        "api.example.org/api/v1", "https://[broken/api/v1", " https://api.example.org/api/v1",
-        "https://api.example.org:port/api/v1", "https://user:pw@example.org/api/v1",
+        "api.example.org/api/v1",
+        "https://[broken/api/v1",
+        " https://api.example.org/api/v1",
+        "https://api.example.org:port/api/v1",
+        "https://user:pw@example.org/api/v1",
     ],
     "AUTH_URL": ["https://login.example.org ", "https://login.exam ple.org"],
     "CLIENT_ID": [" client"],
@@ -109,41 +112,65 @@ NO_VALUES: dict[str, list[Any]] = {
     "TIMEOUT": [True, 0],
     "EVENT_DAYS": [1],
     "DOCUMENT_KEYS": [
-        [{**KEY, "kid": ""}], [{**KEY, "d": None}], [{**KEY, "alg": "RSA-OAEP-256"}],
-        [{**KEY, "alg": "RSA1_5"}], ["key"], KEY,
+        [{**KEY, "kid": ""}],
+        [{**KEY, "d": None}],
+        [{**KEY, "alg": "RSA-OAEP-256"}],
+        [{**KEY, "alg": "RSA1_5"}],
+        ["key"],
+        KEY,
     ],
     "DOCUMENT_PATHS": [
-        "/users/{subject}/documents", {"documents:write": "/users/{subject}"},
-        *({"documents:read": path} for path in (
-            "/documents", "/../{subject}", "/{subject}/{secret}", "https://example.org/{subject}",
-            "/users/{subject}?all=1")),
+        "/users/{subject}/documents",
+        {"documents:write": "/users/{subject}"},
+        *(
+            {"documents:read": path}
+            for path in (
+                "/documents",
+                "/../{subject}",
+                "/{subject}/{secret}",
+                "https://example.org/{subject}",
+                "/users/{subject}?all=1",
+            )
+        ),
     ],
-}  # fmt: skip
+}
 #: What is changed of a complete application, and the check that reports it.
 OF_THE_APPLICATION: list[tuple[dict[str, Any], str]] = [
     ({"CLIENT_ID": ...}, "E003"),
     ({"CLEINT_ID": "x"}, "E002"),
     ({"DOCUMENT_PATH": {"documents:read": "/{subject}"}}, "E002"),
-    *(({name: value}, "E004") for name, values in NO_VALUES.items() for value in values),
+    *(
+        ({name: value}, "E004")
+        for name, values in NO_VALUES.items()
+        for value in values
+    ),
     ({"BASE_URL": "http://api.example.org/api/v1"}, "W004"),
     ({"ENVIRONMENT": "live", "AUTH_URL": "http://127.0.0.1:9"}, "E005"),
     ({"ENVIRONMENT": "live", "AUTH_URL": "HTTP://127.0.0.1:9"}, "E005"),
     ({"BASE_URL": "https://api.example.org/v1"}, "E006"),
-    *(({"AUTH_URL": f"https://login.example.org{path}"}, "E006") for path in (
-        "/oauth2", "/oauth2/auth", "/id/oauth2/token/")),
-    *(({"API_ORIGIN": f"https://api.example.org{rest}"}, "E007") for rest in (
-        "/keys", ":", ":0443")),
+    *(
+        ({"AUTH_URL": f"https://login.example.org{path}"}, "E006")
+        for path in ("/oauth2", "/oauth2/auth", "/id/oauth2/token/")
+    ),
+    *(
+        ({"API_ORIGIN": f"https://api.example.org{rest}"}, "E007")
+        for rest in ("/keys", ":", ":0443")
+    ),
     ({"CLIENT_SECRET": "short"}, "E008"),
     ({"WEBHOOK_SECRETS": ["a-webhook-secret-of-length", "short"]}, "E008"),
-    *(({"SCOPES": scopes}, "E019") for scopes in (
-        ["openid"], ["kyc:read"], ["openid", "kyc:read"])),
+    *(
+        ({"SCOPES": scopes}, "E019")
+        for scopes in (["openid"], ["kyc:read"], ["openid", "kyc:read"])
+    ),
     ({"SCOPES": ["kyc:read"], "LATER_SCOPES": ["profile:read", "claims:read"]}, "E019"),
     ({"SCOPES": ["profile:read", "documents:metadata"]}, "E065"),
     ({"SCOPES": ["profile:read", "documents:read"], "DOCUMENT_PATHS": PATHS}, "E066"),
     ({"LATER_SCOPES": ["documents:metadata"]}, "E065"),
     ({"LATER_SCOPES": ["documents:read"], "DOCUMENT_PATHS": PATHS}, "E066"),
-    *(({"POLICY": path}, "E010") for path in (
-        "no.such.Policy", "django_identity.conf.Application")),
+    *(
+        ({"POLICY": path}, "E010")
+        for path in ("no.such.Policy", "django_identity.conf.Application")
+    ),
     ({"WEBHOOK_SECRETS": []}, "W025"),
     ({"ENVIRONMENT": "live"}, "W026"),
     ({**LIVE, "REDIRECT_URI": "http://site.example.org/identity/callback/"}, "E005"),
@@ -154,13 +181,19 @@ OF_THE_APPLICATION: list[tuple[dict[str, Any], str]] = [
     (LIVE, ""),
     ({"DOCUMENT_KEYS": [KEY]}, ""),
     # Plain http to this machine.
-    ({"BASE_URL": "http://localhost:9400/api/v1", "AUTH_URL": "http://localhost:9400"}, ""),
-]  # fmt: skip
+    (
+        {
+            "BASE_URL": "http://localhost:9400/api/v1",
+            "AUTH_URL": "http://localhost:9400",
+        },
+        "",
+    ),
+]
 FIXED = {
     "DJANGO_IDENTITY": {
         **COMPLETE,
         "REDIRECT_URI": "https://site.example.org/identity/callback/",
-    }
+    },
 }
 LANGUAGES = {"LANGUAGES": [("en", "English"), ("pt-br", "Portuguese")]}
 GET = {"ops": {"get"}}
@@ -174,33 +207,74 @@ OF_DJANGO: list[tuple[dict[str, Any], str]] = [
     ({"DJANGO_IDENTITY": OWN, "CSRF_COOKIE_SECURE": False}, "E011"),
     ({"SESSION_COOKIE_SECURE": False, "CSRF_COOKIE_SECURE": False}, ""),
     # Without the backend nobody would stay signed in.
-    ({"AUTHENTICATION_BACKENDS": ["django.contrib.auth.backends.ModelBackend"]}, "E009"),
+    (
+        {"AUTHENTICATION_BACKENDS": ["django.contrib.auth.backends.ModelBackend"]},
+        "E009",
+    ),
     # The callback address must not follow a forged Host header; a wildcard domain is open too.
-    *(({"ALLOWED_HOSTS": hosts}, "W001") for hosts in (
-        ["site.example.org", "*"], ["site.example.org", ".example.org"], [".co.uk"])),
+    *(
+        ({"ALLOWED_HOSTS": hosts}, "W001")
+        for hosts in (
+            ["site.example.org", "*"],
+            ["site.example.org", ".example.org"],
+            [".co.uk"],
+        )
+    ),
     ({"ALLOWED_HOSTS": ["*"], **FIXED}, ""),
     *(({"IDENTITY_LOCAL_SIGN_IN_URL": url}, "E012") for url in (" ", "no-such-page")),
-    *(({"IDENTITY_LOCAL_SIGN_IN_URL": url}, "") for url in (
-        "", None, "local-login", "https://login.example.org/")),
+    *(
+        ({"IDENTITY_LOCAL_SIGN_IN_URL": url}, "")
+        for url in ("", None, "local-login", "https://login.example.org/")
+    ),
     # No transaction spans two databases, and no foreign key does.
-    *(({"DATABASE_ROUTERS": [Tears(model)]}, "E035") for model in (
-        StoredClaim, LinkedIdentity, User)),
-    *(({"ROOT_URLCONF": urls}, "E040") for urls in ("django.contrib.staticfiles.urls", None)),
+    *(
+        ({"DATABASE_ROUTERS": [Tears(model)]}, "E035")
+        for model in (StoredClaim, LinkedIdentity, User)
+    ),
+    *(
+        ({"ROOT_URLCONF": urls}, "E040")
+        for urls in ("django.contrib.staticfiles.urls", None)
+    ),
     # Our pages could not find each other.
-    *((of_the_site(*pages), "E040") for pages in (
-        ["login"], ["login", "callback"], ["profile"], ["login", "webhook"])),
+    *(
+        (of_the_site(*pages), "E040")
+        for pages in (
+            ["login"],
+            ["login", "callback"],
+            ["profile"],
+            ["login", "webhook"],
+        )
+    ),
     # Only one of several addresses is registered, and the webhook has no language.
-    *(({"ROOT_URLCONF": urls, **languages}, "E070") for languages in ({}, LANGUAGES)
-      for urls in FOLLOWING),
+    *(
+        ({"ROOT_URLCONF": urls, **languages}, "E070")
+        for languages in ({}, LANGUAGES)
+        for urls in FOLLOWING
+    ),
     ({"ROOT_URLCONF": OTHERS_FOLLOW}, ""),
     ({"ROOT_URLCONF": OTHERS_FOLLOW, **LANGUAGES}, ""),
     # The button posts to the site, which redirects: browsers ask the policy about that too.
-    *((csp(sources), "E071") for sources in (
-        ["'self'"], ["'none'"], "'self' https://elsewhere.example.org",
-        ["'self'", "https://login.example.com"])),
-    *((csp(sources), "") for sources in (
-        ["'self'", LOGIN], ["'self'", "https://LOGIN.example.org:443/oauth2/"],
-        {"login.example.org"}, ["https://*.example.org"], ["https:"], ["*"], None)),
+    *(
+        (csp(sources), "E071")
+        for sources in (
+            ["'self'"],
+            ["'none'"],
+            "'self' https://elsewhere.example.org",
+            ["'self'", "https://login.example.com"],
+        )
+    ),
+    *(
+        (csp(sources), "")
+        for sources in (
+            ["'self'", LOGIN],
+            ["'self'", "https://LOGIN.example.org:443/oauth2/"],
+            {"login.example.org"},
+            ["https://*.example.org"],
+            ["https:"],
+            ["*"],
+            None,
+        )
+    ),
     (csp(["'self'"], is_sent=False), ""),
     # A gate would stay open after a revocation, until the time-out of the cache.
     ({"CACHEOPS": {"*.*": {"ops": "all", "timeout": 60}}}, "E077"),
@@ -209,17 +283,25 @@ OF_DJANGO: list[tuple[dict[str, Any], str]] = [
     ({"CACHEOPS": {"Django_Identity.StoredClaim": {"ops": {"fetch"}}}}, "E077"),
     ({"CACHEOPS": {"django_identity.*": None, "*.*": {"ops": "all"}}}, ""),
     ({"CACHEOPS": {"*.*": {}}, "CACHEOPS_DEFAULTS": GET}, "E077"),
-    ({"CACHEOPS": {"*.*": {}}, "CACHEOPS_DEFAULTS": GET, "CACHEOPS_ENABLED": False}, ""),
+    (
+        {"CACHEOPS": {"*.*": {}}, "CACHEOPS_DEFAULTS": GET, "CACHEOPS_ENABLED": False},
+        "",
+    ),
     (cachalot(), "E077"),
     (cachalot(CACHALOT_UNCACHABLE_APPS=["shop"]), "E077"),
     (cachalot(CACHALOT_UNCACHABLE_APPS=("django_identity",)), ""),
     (cachalot(CACHALOT_ENABLED=False), ""),
     # The sandbox's tables are not made in the site's database.
-    *((listing("INSTALLED_APPS", f"django_identity.{entry}"), "E013")
-      for entry in ("sandbox", "testing", "sandbox.apps.SandboxConfig")),
-    (listing("MIDDLEWARE", "django_identity.sandbox.middleware.SandboxMiddleware"), "E013"),
+    *(
+        (listing("INSTALLED_APPS", f"django_identity.{entry}"), "E013")
+        for entry in ("sandbox", "testing", "sandbox.apps.SandboxConfig")
+    ),
+    (
+        listing("MIDDLEWARE", "django_identity.sandbox.middleware.SandboxMiddleware"),
+        "E013",
+    ),
     (listing("MIDDLEWARE", "django_identity.sandboxes.Middleware"), ""),
-]  # fmt: skip
+]
 #: What they report is in the addresses, in two settings, or in an app.
 OF_NO_SINGLE_SETTING = ("W004", "E018", "E070", "E077")
 
@@ -299,7 +381,10 @@ def test_document_keys_need_their_extra(monkeypatch):
     ],
 )
 def test_sqlite_waits_for_a_lock_at_the_beginning(
-    monkeypatch, vendor, options, reported
+    monkeypatch,
+    vendor,
+    options,
+    reported,
 ):
     """A transaction that reads first would fail at once beside another writer."""
     monkeypatch.setattr(connections["default"], "vendor", vendor)

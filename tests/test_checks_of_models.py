@@ -90,20 +90,33 @@ SIGN_UPS: dict[str, tuple[Any, dict[str, Any], bool]] = {
     "demands a country": (with_create_user(demands_country), {}, True),
     "demands a number": (with_create_user(demands_number), {}, True),
     "demands what the policy gives": (with_create_user(demands_country), OWN, False),
-    **{f"choices of {name}": (with_field(name, choices=[("a", "A")]), {}, True)
-       for name in ("username", "email", "last_name")},
+    **{
+        f"choices of {name}": (with_field(name, choices=[("a", "A")]), {}, True)
+        for name in ("username", "email", "last_name")
+    },
     # Without a profile all new people would have the same address: none.
     "unique": (UNIQUE, NO_PROFILE, True),
     "unique, of a profile": (UNIQUE, PROFILE, False),
     "unique or null": (UNIQUE + with_field("email", null=True), NO_PROFILE, False),
     "unique in small letters": (with_constraint(Lower("email")), NO_PROFILE, True),
-    "unique together": (with_constraint(fields=["email", "is_staff"]), NO_PROFILE, False),
+    "unique together": (
+        with_constraint(fields=["email", "is_staff"]),
+        NO_PROFILE,
+        False,
+    ),
     "unique if there is one": (
-        with_constraint(fields=["email"], condition=~Q(email="")), NO_PROFILE, False),
+        with_constraint(fields=["email"], condition=~Q(email="")),
+        NO_PROFILE,
+        False,
+    ),
     # Nobody gives it, so it gets what the user model has for it, as ``create_user`` does.
     "a required name": (with_field("last_name", blank=False), NO_PROFILE, False),
-    "a required name, of a profile": (with_field("last_name", blank=False), PROFILE, False),
-}  # fmt: skip
+    "a required name, of a profile": (
+        with_field("last_name", blank=False),
+        PROFILE,
+        False,
+    ),
+}
 
 
 @pytest.mark.parametrize("model", SIGN_UPS)
@@ -182,7 +195,7 @@ def test_a_rule_that_refuses_a_blank_account(monkeypatch, condition, clean, name
         class Meta:
             app_label = "leaky"
             constraints: ClassVar = [
-                models.CheckConstraint(condition=condition, name="has_a_name")
+                models.CheckConstraint(condition=condition, name="has_a_name"),
             ]
 
     if clean:
@@ -220,7 +233,8 @@ def site_model(name: str, **fields: Any) -> Any:
 
 @pytest.mark.parametrize("ours", [LinkedIdentity, StoredClaim])
 @pytest.mark.parametrize(
-    "on_delete", [models.PROTECT, models.RESTRICT, models.DO_NOTHING]
+    "on_delete",
+    [models.PROTECT, models.RESTRICT, models.DO_NOTHING],
 )
 def test_a_row_of_the_site_that_protects_ours(ours, on_delete):
     """The person's data would stay. The field is named, however far it is from our row."""

@@ -26,7 +26,7 @@ COMPLETE: dict[str, Any] = {
 def configured(**changes: Any) -> Any:
     given = {**COMPLETE, **changes}
     return override_settings(
-        DJANGO_IDENTITY={k: v for k, v in given.items() if v is not ...}
+        DJANGO_IDENTITY={k: v for k, v in given.items() if v is not ...},
     )
 
 
@@ -40,9 +40,12 @@ DEFAULTS = {
     "scopes": ("profile:read", "kyc:read", "claims:read"),
     "connect_scopes": ("profile:basic", "kyc:status"),
     "policy": "django_identity.policy.IdentityPolicy",
-    "document_keys": (), "document_paths": {}, "redirect_uri": None, "timeout": 10.0,
+    "document_keys": (),
+    "document_paths": {},
+    "redirect_uri": None,
+    "timeout": 10.0,
     "event_days": 180,
-}  # fmt: skip
+}
 
 
 NONE = {"API_ORIGIN": None, "ENCRYPTION_KEYS": None, "REDIRECT_URI": None}
@@ -67,11 +70,16 @@ def test_no_secret_is_in_the_repr():
 
 
 NO_DICT = {
-    "None": None, "a list": [], "a text": "x", "a number": 7,
-    "an application by name": {"default": COMPLETE}, "an empty one": {"default": {}},
-    "two": {"default": COMPLETE, "second": COMPLETE}, "another name": {"brand": COMPLETE},
+    "None": None,
+    "a list": [],
+    "a text": "x",
+    "a number": 7,
+    "an application by name": {"default": COMPLETE},
+    "an empty one": {"default": {}},
+    "two": {"default": COMPLETE, "second": COMPLETE},
+    "another name": {"brand": COMPLETE},
     "beside the keys": {**COMPLETE, "default": COMPLETE},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("setting", NO_DICT.values(), ids=NO_DICT)

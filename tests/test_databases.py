@@ -39,7 +39,9 @@ class ReadsElsewhere:
 @pytest.fixture
 def _replica(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(
-        connections.settings, "replica", connections.settings["default"]
+        connections.settings,
+        "replica",
+        connections.settings["default"],
     )
     with override_settings(DATABASE_ROUTERS=["tests.test_databases.ReadsElsewhere"]):
         yield
@@ -71,9 +73,13 @@ def test_relations_are_read_where_they_are_written():
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("read_from", "router", "is_open"),
-    [("default", "", True), ("archive", "", False), ("replica", "_replica", True),
-     ("archive", "_replica", False)],
-)  # fmt: skip
+    [
+        ("default", "", True),
+        ("archive", "", False),
+        ("replica", "_replica", True),
+        ("archive", "_replica", False),
+    ],
+)
 def test_a_user_of_another_database_is_nobody_here(request, read_from, router, is_open):
     """The key of a user of another database is somebody else's; a replica's users are ours."""
     if router:
@@ -87,7 +93,8 @@ def test_a_user_of_another_database_is_nobody_here(request, read_from, router, i
 # Characters of people's names
 
 only_mysql = pytest.mark.skipif(
-    connection.vendor != "mysql", reason="MySQL's and MariaDB's own"
+    connection.vendor != "mysql",
+    reason="MySQL's and MariaDB's own",
 )
 
 

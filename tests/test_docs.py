@@ -37,10 +37,12 @@ CHECK_ID = re.compile(r"\b[EW]\d{3}\b")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 TEST = re.compile(r"([\w/]+\.py)::(\w+)")
 OURS = re.compile(
-    r"^ *from (django_identity[\w.]*) import (?:\(\n([^)]*)\)|(.+))$", re.MULTILINE
+    r"^ *from (django_identity[\w.]*) import (?:\(\n([^)]*)\)|(.+))$",
+    re.MULTILINE,
 )
 BLOCK = re.compile(
-    r"^ *```(python|json|django|html|sh)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
+    r"^ *```(python|json|django|html|sh)\n(.*?)^ *```$",
+    re.MULTILINE | re.DOTALL,
 )
 
 

@@ -66,7 +66,7 @@ WORDS = {
     "consent.granted 200": "signed; recorded",
     "consent.revoked 200": "signed; applied before the answer",
     "data.deletion_requested 200": "signed; applied before the answer",
-}  # fmt: skip
+}
 NAMELESS = re.compile(r"(?<=/users/)[^/]+|(?<=/consents/)[^/]+")
 
 

@@ -24,9 +24,10 @@ def test_an_event_names_its_type_outcome_and_row(caplog):
     lines = [each for each in caplog.records if each.name == "django_identity"]
     row, other = WebhookEvent.objects.order_by("pk").values_list("pk", flat=True)
     assert [(each.type, each.outcome, each.row) for each in lines] == [
-        ("kyc.verified", "ignored", row), ("kyc.verified", "repeated", row),
+        ("kyc.verified", "ignored", row),
+        ("kyc.verified", "repeated", row),
         ("other", "ignored", other),
-    ]  # fmt: skip
+    ]
     assert lines[0].getMessage() == (
         f"identity.event.received type=kyc.verified outcome=ignored row={row}"
         " why=not_linked"

@@ -100,7 +100,8 @@ def test_errors_have_one_root_and_codes_of_their_own():
 
     for code, row in ERRORS.items():
         error = IdentityError(code=code)
-        assert (error.http_status, error.recovery) == (row.status, row.recovery)
+        assert error.http_status == row.status
+        assert error.recovery == row.recovery
         assert advice.words_of(error, None)[1]
         assert hint_of(code)
 
@@ -118,13 +119,20 @@ def test_each_code_in_the_source_is_in_the_table():
 
 
 POLICY = {
-    "may_sign_up": "profile kyc claims", "may_link": "user profile claims",
-    "may_sign_in": "user claims", "has_other_way_in": "user", "notice": "user change context",
-    "new_user_fields": "profile kyc", "update_user": "user profile kyc claims",
-    "account_with_email": "email", "may_accept_connect_answer": "answer",
-    "claim_value": "claim_type value", "erase_user": "user",
-    "may_read_documents": "asked_by identity scope", "keeps_account": "user made_for_identity",
-}  # fmt: skip
+    "may_sign_up": "profile kyc claims",
+    "may_link": "user profile claims",
+    "may_sign_in": "user claims",
+    "has_other_way_in": "user",
+    "notice": "user change context",
+    "new_user_fields": "profile kyc",
+    "update_user": "user profile kyc claims",
+    "account_with_email": "email",
+    "may_accept_connect_answer": "answer",
+    "claim_value": "claim_type value",
+    "erase_user": "user",
+    "may_read_documents": "asked_by identity scope",
+    "keeps_account": "user made_for_identity",
+}
 
 
 def test_the_policy_answers_as_it_is_promised():
@@ -170,7 +178,7 @@ def test_templates_have_their_blocks(template):
     """A site overrides a page block by block; all but the base extend it."""
     parsed: Any = get_template(f"django_identity/{template}.html").template  # type: ignore[attr-defined]
     assert {block.name for block in parsed.nodelist.get_nodes_by_type(BlockNode)} >= {
-        *BLOCKS[template].split()
+        *BLOCKS[template].split(),
     }
     assert bool(parsed.nodelist.get_nodes_by_type(ExtendsNode)) is (template != "base")
 

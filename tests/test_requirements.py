@@ -31,16 +31,24 @@ def test_a_claim_is_read_from_its_text(text, claim_type, values):
 
 
 NO_CLAIMS: list[tuple[Any, str]] = [
-    (None, "A claim is a text such as"), ("", "A claim is a text"), (7, "A claim is a text"),
-    ("country_resident=", "A claim is a text"), ("=|PT", "A claim is a text"),
-    ("country_resident=PT|", "A claim is a text"), ("country_resident=|PT", "A claim is a text"),
+    (None, "A claim is a text such as"),
+    ("", "A claim is a text"),
+    (7, "A claim is a text"),
+    ("country_resident=", "A claim is a text"),
+    ("=|PT", "A claim is a text"),
+    ("country_resident=PT|", "A claim is a text"),
+    ("country_resident=|PT", "A claim is a text"),
     ("country_resident=PT||FR", "A claim is a text"),
     ("country_resident=PT|country_resident=FR", "no ="),
-    ("country_resident==PT", "no ="), ("age_over_18|unique_human", "values of one claim"),
-    ("country_resident=PT | FR", "space"), (" age_over_18", "space"), ("age_over_18\n", "A claim"),
-    ("level_2", "kyc_level_required"), ("documents:read", "scope_required"),
+    ("country_resident==PT", "no ="),
+    ("age_over_18|unique_human", "values of one claim"),
+    ("country_resident=PT | FR", "space"),
+    (" age_over_18", "space"),
+    ("age_over_18\n", "A claim"),
+    ("level_2", "kyc_level_required"),
+    ("documents:read", "scope_required"),
     ("recent_sign_in", "recent_sign_in_required"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("value", "rule"), NO_CLAIMS)
@@ -54,14 +62,20 @@ def test_what_is_no_claim_is_named_with_the_rule(value, rule):
 
 NOT_REQUIRED: list[tuple[Any, str, list[Any]]] = [
     # A claim, a list and a scope are none.
-    (RequiredLevel, 'such as "level_2"',
-     ["", None, 2, "age_over_18", "level_1|level_2", "a=b", "x:y"]),
+    (
+        RequiredLevel,
+        'such as "level_2"',
+        ["", None, 2, "age_over_18", "level_1|level_2", "a=b", "x:y"],
+    ),
     # Each scope has a gate of its own.
     (RequiredScope, 'such as "documents:read"', ["", None, 7, "documents:read openid"]),
     # A comparison with it would be always true, or never.
-    (RecentSignIn, "a number above 0",
-     [0, -1, True, "10", None, float("nan"), float("inf")]),
-]  # fmt: skip
+    (
+        RecentSignIn,
+        "a number above 0",
+        [0, -1, True, "10", None, float("nan"), float("inf")],
+    ),
+]
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,24 @@ class Holder:
 
 
 USES = {
-    "str": str, "format": "{}".format, "format with a width": "{:>9}".format, "%s": "%s".__mod__,
-    "f-string": lambda secret: f"{secret}", "join of a secret": "".join,
-    "plus": lambda secret: "a" + secret, "join of a list": lambda secret: "-".join([secret]),
-    "bytes": bytes, "len": len, "iter": iter, "json": json.dumps, "pickle": pickle.dumps,
-    "urlencode": lambda secret: urlencode({"key": secret}), "copy": copy.copy,
-    "deepcopy": copy.deepcopy, "asdict": lambda secret: asdict(Holder(secret)),
-}  # fmt: skip
+    "str": str,
+    "format": "{}".format,
+    "format with a width": "{:>9}".format,
+    "%s": "%s".__mod__,
+    "f-string": lambda secret: f"{secret}",
+    "join of a secret": "".join,
+    "plus": lambda secret: "a" + secret,
+    "join of a list": lambda secret: "-".join([secret]),
+    "bytes": bytes,
+    "len": len,
+    "iter": iter,
+    "json": json.dumps,
+    "pickle": pickle.dumps,
+    "urlencode": lambda secret: urlencode({"key": secret}),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "asdict": lambda secret: asdict(Holder(secret)),
+}
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
@@ -83,10 +94,13 @@ def test_an_older_key_still_opens():
 
 
 ELSEWHERE = [
-    ("live", "a subject", "access_token"), ("test", "other", "access_token"),
-    ("test", "a subject", "refresh_token"), ("test", "a subject"), (),
+    ("live", "a subject", "access_token"),
+    ("test", "other", "access_token"),
+    ("test", "a subject", "refresh_token"),
+    ("test", "a subject"),
+    (),
     ("testa", " subject", "access_token"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("moved", ELSEWHERE, ids=str)
@@ -115,7 +129,8 @@ def test_any_changed_character_keeps_it_closed():
 
 
 @pytest.mark.parametrize(
-    "stored", ["", "plain text", "gAAAAA", "\U0001f642", "not base64!", "\0"]
+    "stored",
+    ["", "plain text", "gAAAAA", "\U0001f642", "not base64!", "\0"],
 )
 def test_what_was_never_sealed_does_not_open(stored):
     with pytest.raises(SealedValueUnreadable):

@@ -357,11 +357,17 @@ CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
     "closed_to": ("claim_value", lambda user: gates.closed_to(ADULTS, user)),
     "aclaims_of": ("claim_value", in_async_code(gates.aclaims_of)),
     "aclosed_to": ("claim_value", in_async_code(partial(gates.aclosed_to, ADULTS))),
-    "standing_of": ("claim_value", lambda user: flows.standing_of(user).proven_claims()),
-    "redeem_code": ("may_accept_connect_answer", lambda user: flows.redeem_code(PASTED, user=user)),
+    "standing_of": (
+        "claim_value",
+        lambda user: flows.standing_of(user).proven_claims(),
+    ),
+    "redeem_code": (
+        "may_accept_connect_answer",
+        lambda user: flows.redeem_code(PASTED, user=user),
+    ),
     "a view": ("claim_value", lambda user: browser_of(user).get("/gated/")),
     "an async view": ("claim_value", ask_an_async_view),
-}  # fmt: skip
+}
 
 
 def test_each_point_of_the_policy_is_in_a_table():

@@ -20,10 +20,30 @@ VALUES = st.recursive(
 # Pieces that make sense, or nonsense, only together.
 PIECES = st.sampled_from(
     [
-        b"[", b"]", b"{", b"}", b'"', b",", b":", b"1", b"\x1e", b" ", b"\\u", b"d800", b"\n",
-        b'"a"', b'["s","n",1]', b"\xc3", b"\xa9", b'{"a":1}', b"NaN", b"1e999", b"\\", b"\0",
-    ]
-)  # fmt: skip
+        b"[",
+        b"]",
+        b"{",
+        b"}",
+        b'"',
+        b",",
+        b":",
+        b"1",
+        b"\x1e",
+        b" ",
+        b"\\u",
+        b"d800",
+        b"\n",
+        b'"a"',
+        b'["s","n",1]',
+        b"\xc3",
+        b"\xa9",
+        b'{"a":1}',
+        b"NaN",
+        b"1e999",
+        b"\\",
+        b"\0",
+    ],
+)
 WRITTEN = VALUES.map(lambda value: json.dumps(value).encode())
 TEXTS = st.lists(PIECES, max_size=8).map(b"".join) | WRITTEN
 

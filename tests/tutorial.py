@@ -36,9 +36,10 @@ def build_wheel(folder: Path) -> Path:
     """The wheel of this tree, built from a clean copy."""
     source = folder / "source"
     shutil.copytree(
-        ROOT / "django_identity", source / "django_identity",
+        ROOT / "django_identity",
+        source / "django_identity",
         ignore=shutil.ignore_patterns("__pycache__"),
-    )  # fmt: skip
+    )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps"]
@@ -60,7 +61,10 @@ class Terminal:
     def run(self, _: str, text: str) -> None:
         command = "[ ! -e .venv ] || . .venv/bin/activate\n" + text
         subprocess.run(
-            ["bash", "-ec", command], cwd=self.folder, env=self.env, check=True
+            ["bash", "-ec", command],
+            cwd=self.folder,
+            env=self.env,
+            check=True,
         )
         # The first block installs, and pip has deprecated calls of its own.
         self.env["PYTHONWARNINGS"] = DEPRECATED_CALLS_FAIL
@@ -69,9 +73,12 @@ class Terminal:
         """Start a command that runs on, and wait until it prints that it is ready."""
         process = subprocess.Popen(
             ["bash", "-ec", re.sub(r"\n(\S.*)\n\Z", r"\nexec \1\n", text)],
-            cwd=self.folder, env=self.env, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            cwd=self.folder,
+            env=self.env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         self.stack.callback(process.wait)
         self.stack.callback(process.terminate)
         is_ready = threading.Event()
@@ -95,7 +102,9 @@ class Terminal:
 
 
 def _read(
-    process: subprocess.Popen[str], ready: str, is_ready: threading.Event
+    process: subprocess.Popen[str],
+    ready: str,
+    is_ready: threading.Event,
 ) -> None:
     """Read everything, so that the process never waits for a full pipe."""
     assert process.stdout

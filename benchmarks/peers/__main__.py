@@ -57,7 +57,9 @@ def environment(folder: Path) -> str:
     ignored = shutil.ignore_patterns("__pycache__")
     source = folder / "source"
     shutil.copytree(
-        ROOT / "django_identity", source / "django_identity", ignore=ignored
+        ROOT / "django_identity",
+        source / "django_identity",
+        ignore=ignored,
     )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
@@ -81,12 +83,16 @@ def run(*command: str) -> None:
 
 
 def in_turn(
-    python: str, folder: str, work: str, peers: Sequence[str], **given: str
+    python: str,
+    folder: str,
+    work: str,
+    peers: Sequence[str],
+    **given: str,
 ) -> Iterator[str]:
     with ExitStack() as stack:
         workers = {
             peer: stack.enter_context(
-                started(python, folder, "worker", work, PEER=peer, **given)
+                started(python, folder, "worker", work, PEER=peer, **given),
             )
             for peer in peers
         }
@@ -114,7 +120,11 @@ def told(worker: subprocess.Popen[str]) -> list[Any]:
 
 @contextmanager
 def started(
-    python: str, folder: str, module: str, *arguments: str, **given: str
+    python: str,
+    folder: str,
+    module: str,
+    *arguments: str,
+    **given: str,
 ) -> Iterator[subprocess.Popen[str]]:
     kept = {
         name: value

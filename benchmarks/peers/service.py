@@ -70,7 +70,9 @@ class Service(BaseHTTPRequestHandler):
             "user_id": SUBJECT,
             "claims": [listed],
             "credential": SDJWTIssuer(
-                signed, KEY, extra_header_parameters=header
+                signed,
+                KEY,
+                extra_header_parameters=header,
             ).sd_jwt_issuance,
             "credential_format": "dc+sd-jwt",
         }

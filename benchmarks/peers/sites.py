@@ -54,12 +54,16 @@ def allauth(**more: Any) -> Site:
     """With a provider of the site's own (docs: "Custom Providers")."""
     return Site(
         start="/accounts/identity/login/",
-        apps=("allauth", "allauth.account", "allauth.socialaccount",
-              "benchmarks.peers.allauth_provider"),
+        apps=(
+            "allauth",
+            "allauth.account",
+            "allauth.socialaccount",
+            "benchmarks.peers.allauth_provider",
+        ),
         middleware=("allauth.account.middleware.AccountMiddleware",),
         backends=("allauth.account.auth_backends.AuthenticationBackend",),
         settings={"SOCIALACCOUNT_PROVIDERS": {"identity": PROVIDER}, **more},
-    )  # fmt: skip
+    )
 
 
 SITES = {
@@ -104,7 +108,8 @@ SITES = {
             "DJSTRIPE_FOREIGN_KEY_TO_FIELD": "id",
             # The same tables, made at once: its migrations take minutes on SQLite.
             "MIGRATION_MODULES": dict.fromkeys(
-                ("admin", "auth", "contenttypes", "djstripe", "sessions"), None
+                ("admin", "auth", "contenttypes", "djstripe", "sessions"),
+                None,
             ),
         },
     ),
@@ -151,14 +156,15 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+            ],
         },
-    }
+    },
 ]
 DATABASES = {
     "default": dj_database_url.parse(
-        os.environ.get("DATABASE_URL", "sqlite:///peers.sqlite3"), conn_max_age=600
-    )
+        os.environ.get("DATABASE_URL", "sqlite:///peers.sqlite3"),
+        conn_max_age=600,
+    ),
 }
 DATABASES["default"]["TEST"] = {"NAME": f"peers_{PEER}"}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):

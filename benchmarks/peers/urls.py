@@ -52,7 +52,8 @@ elif PEER == "authlib":
         person = response.json()["data"]
         # The smallest that a site can do: the service's id is the user name.
         user, _ = get_user_model().objects.get_or_create(
-            username=person["id"], defaults={"email": person["email"]}
+            username=person["id"],
+            defaults={"email": person["email"]},
         )
         login(request, user, backend="django.contrib.auth.backends.ModelBackend")
         return redirect(settings.LOGIN_REDIRECT_URL)

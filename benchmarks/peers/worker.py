@@ -109,7 +109,11 @@ def webhooks_of_dj_stripe() -> Iterator[Callable[[], object]]:
     APIKey.objects.create(id="key_1", secret=key, type="secret", **common)
     where = {"url": "https://shop.example/stripe/", "secret": WEBHOOK_SECRET}
     endpoint = WebhookEndpoint.objects.create(
-        id="we_1", enabled_events=["*"], stripe_data={}, **where, **common
+        id="we_1",
+        enabled_events=["*"],
+        stripe_data={},
+        **where,
+        **common,
     )
     for number in itertools.count():
         now = int(time.time())
@@ -123,12 +127,14 @@ def webhooks_of_dj_stripe() -> Iterator[Callable[[], object]]:
             "request": {"id": None, "idempotency_key": None},
             "type": "balance.available",
             "data": {
-                "object": {"object": "balance", "available": [], "livemode": False}
+                "object": {"object": "balance", "available": [], "livemode": False},
             },
         }
         body = json.dumps(event).encode()
         signed = hmac.new(
-            WEBHOOK_SECRET.encode(), f"{now}.".encode() + body, hashlib.sha256
+            WEBHOOK_SECRET.encode(),
+            f"{now}.".encode() + body,
+            hashlib.sha256,
         )
         signature = f"t={now},v1={signed.hexdigest()}"
         address = f"/stripe/webhook/{endpoint.djstripe_uuid}/"
@@ -141,7 +147,10 @@ WEBHOOKS = {"ours_all": our_webhooks, "dj_stripe": webhooks_of_dj_stripe}
 def posted(address: str, body: bytes, headers: dict[str, str]) -> Callable[[], object]:
     handler, given = get_wsgi_application(), {"headers": headers, **HOST}
     request = RequestFactory().post(
-        address, body, content_type="application/json", **given
+        address,
+        body,
+        content_type="application/json",
+        **given,
     )
 
     def post() -> None:

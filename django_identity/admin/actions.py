@@ -36,7 +36,9 @@ ABOUT_SEVERAL = {
         "count",
     ),
     "disconnect": ngettext_lazy(
-        "Disconnect %(count)d identity?", "Disconnect %(count)d identities?", "count"
+        "Disconnect %(count)d identity?",
+        "Disconnect %(count)d identities?",
+        "count",
     ),
 }
 
@@ -59,7 +61,8 @@ class IdentityActions(RecordAdmin):
         if len(chosen) != 1:
             number = due.make_all_due(chosen)
             messages.success(
-                request, gettext("Re-fetches that are due now: %d") % number
+                request,
+                gettext("Re-fetches that are due now: %d") % number,
             )
             return None
         [identity] = chosen
@@ -79,7 +82,9 @@ class IdentityActions(RecordAdmin):
         chosen = list(queryset)
         revoked = interventions.revoke(chosen)
         text = ngettext(
-            "%d identity was revoked.", "%d identities were revoked.", revoked
+            "%d identity was revoked.",
+            "%d identities were revoked.",
+            revoked,
         )
         messages.success(request, text % revoked)
         self.note(request, chosen, CHANGE, gettext("Revoked at this site."))
@@ -95,11 +100,13 @@ class IdentityActions(RecordAdmin):
         removed = [identity for identity in chosen if identity not in kept]
         if removed:
             text = ngettext(
-                "%d link was removed.", "%d links were removed.", len(removed)
+                "%d link was removed.",
+                "%d links were removed.",
+                len(removed),
             )
             messages.success(request, text % len(removed))
         text = gettext(
-            "The link of %(person)s stays: it is the only way in to the account."
+            "The link of %(person)s stays: it is the only way in to the account.",
         )
         for identity in kept:
             person = self.name_of(request, identity)
@@ -120,7 +127,7 @@ class IdentityActions(RecordAdmin):
             messages.success(request, text)
         else:
             text = gettext(
-                "The identity is revoked; the site's own part of the erasure is still pending."
+                "The identity is revoked; the site's own part of the erasure is still pending.",
             )
             self.note(request, [identity], CHANGE, text)
             messages.warning(request, text)

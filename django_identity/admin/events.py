@@ -39,7 +39,8 @@ class WebhookEventAdmin(RecordAdmin):
     def facts_of(self, row: WebhookEvent, request: HttpRequest) -> dict[str, Any]:
         """Its person, as long as the event has its content."""
         known = LinkedIdentity.objects.filter(
-            subject=row.subject, subject_digest=row.subject_digest
+            subject=row.subject,
+            subject_digest=row.subject_digest,
         )
         return {"identity": known.select_related("user").first()}
 
@@ -50,7 +51,8 @@ class WebhookEventAdmin(RecordAdmin):
         chosen = self.first_of(request, newest, most=MOST_REPLAYED)
         keys = [event.pk for event in chosen]
         replayed = follow_up.replay(
-            WebhookEvent.objects.filter(pk__in=keys), again=True
+            WebhookEvent.objects.filter(pk__in=keys),
+            again=True,
         )
         self.note(request, chosen, CHANGE, gettext("Replay the site's handlers"))
         text = ngettext(

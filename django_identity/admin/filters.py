@@ -33,7 +33,9 @@ def filter_of(name: str, title_: Words, choices: Choices) -> Filter:
             return [(value, label) for value, label, _rows in choices()]
 
         def queryset(
-            self, request: HttpRequest, queryset: QuerySet[Any]
+            self,
+            request: HttpRequest,
+            queryset: QuerySet[Any],
         ) -> QuerySet[Any]:
             for value, _label, rows in choices():
                 if value == self.value():
@@ -77,7 +79,10 @@ def _erasures() -> list[Choice]:
 
 
 KYC_LEVEL = _known(
-    "level", _("KYC level"), "kyc_level", {level: level for level in LEVELS}
+    "level",
+    _("KYC level"),
+    "kyc_level",
+    {level: level for level in LEVELS},
 )
 KYC_STATUS = _known(
     "status",
@@ -90,5 +95,7 @@ FRESHNESS = filter_of("fresh", _("freshness"), _freshness)
 FAILING = _yes_or_no("failing", _("re-fetch failing"), Q(refetch_failures__gt=0))
 ERASURE = filter_of("state", _("erasure"), _erasures)
 LOST = _yes_or_no(
-    "lost", _("needs a new consent"), Q(grant__needs_reauthorization=True)
+    "lost",
+    _("needs a new consent"),
+    Q(grant__needs_reauthorization=True),
 )

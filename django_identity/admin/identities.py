@@ -52,7 +52,8 @@ class LinkedIdentityAdmin(IdentityActions):
     change_list_template = "admin/django_identity/linkedidentity/change_list.html"
     search_fields = ("^subject",)
     search_words = _(
-        "The beginning of a user name, an e-mail address or a subject; or a whole reference number."
+        "The beginning of a user name, an e-mail address or a subject; "
+        "or a whole reference number.",
     )
     fields = ("environment",)
 

@@ -70,14 +70,19 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         css = {"all": ["django_identity/admin.css"]}
 
     def has_add_permission(
-        self, request: HttpRequest, obj: Model | None = None
+        self,
+        request: HttpRequest,
+        obj: Model | None = None,
     ) -> bool:
         return False
 
     has_change_permission = has_delete_permission = has_add_permission
 
     def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Any],
+        search_term: str,
     ) -> tuple[QuerySet[Any], bool]:
         """Search once. Django would search for the count, and again for the rows."""
         found, may_repeat = super().get_search_results(request, queryset, search_term)
@@ -107,7 +112,10 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @database.non_atomic
     def changelist_view(
-        self, request: HttpRequest, *args: Any, **kwargs: Any
+        self,
+        request: HttpRequest,
+        *args: Any,
+        **kwargs: Any,
     ) -> HttpResponse:
         """The list and its actions, outside a transaction, because a re-fetch needs that.
 
@@ -120,7 +128,11 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return answer
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        *args: Any,
+        **kwargs: Any,
     ) -> HttpResponse:
         """A page has a button for each action that the operator may do, and names people if so."""
         choices = self.get_action_choices(request, default_choices=[])
@@ -144,7 +156,10 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return wording.person_name(identity.user, may_see=self.may_see_people(request))
 
     def context(
-        self, request: HttpRequest, title: Words, **more: Any
+        self,
+        request: HttpRequest,
+        title: Words,
+        **more: Any,
     ) -> dict[str, Any]:
         """The context of a page beside the list and the form."""
         return {
@@ -161,13 +176,21 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return wording.short_subject(row.subject)
 
     def note(
-        self, request: HttpRequest, rows: Sequence[Model], flag: int, message: str
+        self,
+        request: HttpRequest,
+        rows: Sequence[Model],
+        flag: int,
+        message: str,
     ) -> None:
         """Write one line for each row to Django's log: who did what, without personal data."""
         LogEntry.objects.log_actions(cast("int", request.user.pk), rows, flag, message)
 
     def first_of(
-        self, request: HttpRequest, chosen: QuerySet[Any], *, most: int
+        self,
+        request: HttpRequest,
+        chosen: QuerySet[Any],
+        *,
+        most: int,
     ) -> list[Any]:
         """The first ``most`` of the chosen rows. The operator is told if others are left."""
         rows = list(chosen[: most + 1])

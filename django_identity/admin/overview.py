@@ -63,7 +63,9 @@ class OverviewAdmin(RecordAdmin):
     """An entry of the admin's index that leads to one page, for whoever may see identities."""
 
     def has_view_permission(
-        self, request: HttpRequest, obj: Model | None = None
+        self,
+        request: HttpRequest,
+        obj: Model | None = None,
     ) -> bool:
         return request.user.has_perm("django_identity.view_linkedidentity")
 
@@ -99,7 +101,8 @@ class OverviewAdmin(RecordAdmin):
         if not name:
             return ""
         address = reverse(
-            f"admin:django_identity_{name}", current_app=self.admin_site.name
+            f"admin:django_identity_{name}",
+            current_app=self.admin_site.name,
         )
         return f"{address}?{query}"
 

@@ -60,7 +60,9 @@ class ErasureReceiptAdmin(RecordAdmin):
             messages.success(request, text % done)
         if left := len(chosen) - done:
             text = ngettext(
-                "%d erasure is still pending.", "%d erasures are still pending.", left
+                "%d erasure is still pending.",
+                "%d erasures are still pending.",
+                left,
             )
             messages.warning(request, text % left)
 

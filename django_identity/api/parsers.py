@@ -20,7 +20,10 @@ class BoundedJSONParser(BaseParser):
     media_type = "application/json"
 
     def parse(
-        self, stream: IO[bytes], media_type: Any = None, parser_context: Any = None
+        self,
+        stream: IO[bytes],
+        media_type: Any = None,
+        parser_context: Any = None,
     ) -> dict[str, Any]:
         try:
             body = stream.read(LARGEST_BODY + 1)
@@ -32,5 +35,5 @@ class BoundedJSONParser(BaseParser):
             return read_object(body)
         except NotStrictJSON as error:
             raise ParseError(
-                f"The body is no JSON object that can be read: {error}."
+                f"The body is no JSON object that can be read: {error}.",
             ) from None

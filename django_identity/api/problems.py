@@ -85,7 +85,8 @@ def _of_ours(error: IdentityError) -> Response:
 
 
 def _errors_in(
-    body: Any, member: str = ""
+    body: Any,
+    member: str = "",
 ) -> Iterator[tuple[str, exceptions.ErrorDetail]]:
     """Each error of a body, after the name of its member."""
     if isinstance(body, dict):

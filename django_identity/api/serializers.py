@@ -13,7 +13,10 @@ from django_identity.service.connect import LONGEST_PASTE
 from django_identity.web.flow import may_lead_to
 
 _Moment = partial(
-    serializers.DateTimeField, read_only=True, allow_null=True, default_timezone=UTC
+    serializers.DateTimeField,
+    read_only=True,
+    allow_null=True,
+    default_timezone=UTC,
 )
 
 
@@ -28,7 +31,8 @@ class StrictMixin:
         asked = {name for name, field in self.fields.items() if not field.read_only}
         if self.initial_data.keys() - asked:
             raise serializers.ValidationError(
-                _("The body has a member that is not known."), "unknown_member"
+                _("The body has a member that is not known."),
+                "unknown_member",
             )
         return attrs
 
@@ -46,7 +50,8 @@ class LoginSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
     def validate_next(self, address: str) -> str:
         if address and not may_lead_to(address):
             raise serializers.ValidationError(
-                _("The next page is not one of this site."), "next_refused"
+                _("The next page is not one of this site."),
+                "next_refused",
             )
         return address
 
@@ -57,7 +62,9 @@ class CallbackSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
     state = serializers.CharField(trim_whitespace=False, write_only=True)
     code = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
     error = serializers.CharField(
-        required=False, trim_whitespace=False, write_only=True
+        required=False,
+        trim_whitespace=False,
+        write_only=True,
     )
     next = serializers.CharField(read_only=True)
 
@@ -99,7 +106,8 @@ class MeSerializer(serializers.Serializer[dict[str, object]]):
     is_linked = serializers.BooleanField(source="standing.is_linked", read_only=True)
     consent_revoked_at = _Moment(source="standing.barrier.since")
     kyc_level = serializers.CharField(
-        source="standing.identity.kyc_level", read_only=True
+        source="standing.identity.kyc_level",
+        read_only=True,
     )
     kyc_status = serializers.CharField(source="standing.kyc_status_now", read_only=True)
     kyc_holds_until = _Moment(source="standing.kyc_holds_until")

@@ -118,14 +118,18 @@ class LoginView(_Endpoint):
         if not is_seen_by_pages and browser.leads_back_to_a_page():
             # The callback page would not know the user, after the person has consented.
             raise FlowError(
-                "a token without the session of its user", code="session_needed"
+                "a token without the session of its user",
+                code="session_needed",
             )
         if asked["scope"] not in ("", *conf.application().later_scopes):
             raise ValidationError(
-                {"scope": _("The site does not ask for this.")}, "scope_refused"
+                {"scope": _("The site does not ask for this.")},
+                "scope_refused",
             )
         address, browser_key = browser.begin_sign_in(
-            request, next_url=asked["next"], more=asked["scope"]
+            request,
+            next_url=asked["next"],
+            more=asked["scope"],
         )
         response = self.answer({"authorization_url": address})
         browser.set_cookie(response, browser_key, request=request)

@@ -51,7 +51,9 @@ def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def check_database(
-    *, databases: Collection[str] | None, **_kwargs: Any
+    *,
+    databases: Collection[str] | None,
+    **_kwargs: Any,
 ) -> list[CheckMessage]:
     """Check the database itself (``migrate``, ``check --database``, ``identity_doctor``)."""
     if database.alias() not in (databases or ()):

@@ -110,7 +110,9 @@ def _cookies() -> Problems:
         if not getattr(settings, setting):
             hint = f"Set {setting} = True, and serve the site only over https."
             yield Problem(
-                "E011", f"{setting} is not set, and ENVIRONMENT is live.", hint
+                "E011",
+                f"{setting} is not set, and ENVIRONMENT is live.",
+                hint,
             )
 
 

@@ -22,7 +22,7 @@ def application() -> Application:
     """The site's registration. Raises ``ConfigurationError`` if its settings are unusable."""
     if not is_usable():
         raise ConfigurationError(
-            " ".join(problem.message for problem in problems() if problem.fatal)
+            " ".join(problem.message for problem in problems() if problem.fatal),
         )
     parsed = rules.parse(getattr(settings, SETTING))
     if parsed.encryption_keys:

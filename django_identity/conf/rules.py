@@ -127,17 +127,23 @@ class Application:
     client_id: str = _key(matching("[^:]+"), f"{TEXT} and without a colon")
     client_secret: Secret = _key(secret, TEXT)
     redirect_uri: str | None = _key(
-        address, "the registered callback address, or None", None
+        address,
+        "the registered callback address, or None",
+        None,
     )
     timeout: float = _key(
-        between(0.001, 60, int, float), "a number of seconds up to 60", 10.0
+        between(0.001, 60, int, float),
+        "a number of seconds up to 60",
+        10.0,
     )
 
     # What is asked for
     scopes: Scopes = _key(_scopes, "a list of scopes", SCOPES)
     later_scopes: Scopes = _key(list_of(matching("[^ ]+")), "a list of scopes", ())
     connect_scopes: Scopes = _key(
-        _scopes, "a list of scopes", ("profile:basic", "kyc:status")
+        _scopes,
+        "a list of scopes",
+        ("profile:basic", "kyc:status"),
     )
     keep_claims: tuple[str, ...] | None = _key(
         list_of(matching("[^ =]+"), least=1),
@@ -145,7 +151,9 @@ class Application:
         None,
     )
     kyc_holds: timedelta = _key(
-        _HOLDS, "a timedelta from an hour to a year", timedelta(hours=48)
+        _HOLDS,
+        "a timedelta from an hour to a year",
+        timedelta(hours=48),
     )
 
     # The site
@@ -162,20 +170,29 @@ class Application:
     )
     # The handlers of an event are retried within a day.
     event_days: int = _key(
-        between(2, 3650, int), "a whole number of days from 2 to 3,650", 180
+        between(2, 3650, int),
+        "a whole number of days from 2 to 3,650",
+        180,
     )
 
     # Storage and upkeep
     encryption_keys: tuple[Secret, ...] = _key(
-        list_of(secret), f"{TEXTS}, or None", None
+        list_of(secret),
+        f"{TEXTS}, or None",
+        None,
     )
     refetches_per_minute: int = _key(
-        between(1, 1_000_000, int), "a whole number up to 1,000,000", 1000
+        between(1, 1_000_000, int),
+        "a whole number up to 1,000,000",
+        1000,
     )
 
     # Documents
     document_keys: tuple[JSONObject, ...] = _key(
-        list_of(document_key), PRIVATE_JWKS, (), repr=False
+        list_of(document_key),
+        PRIVATE_JWKS,
+        (),
+        repr=False,
     )
     document_paths: Mapping[str, str] = _key(paths_of_documents, PATHS, {})
 
@@ -222,7 +239,9 @@ def problems(settings: object) -> Problems:
             return
     for name in unknown:
         yield Problem(
-            "E002", f"{SETTING} has an unknown key {name!r}.", "Check the spelling."
+            "E002",
+            f"{SETTING} has an unknown key {name!r}.",
+            "Check the spelling.",
         )
     wrong = tuple(_key_problems(settings))
     yield from wrong or _value_problems(parse(settings))
@@ -241,11 +260,15 @@ def _key_problems(settings: Settings) -> Problems:
             _value(name, settings)
         except KeyError:
             yield Problem(
-                "E003", f"{SETTING} lacks {name}.", f"Set it to {rule.wanted}."
+                "E003",
+                f"{SETTING} lacks {name}.",
+                f"Set it to {rule.wanted}.",
             )
         except ValueError:
             yield Problem(
-                "E004", f"{SETTING}: {name} is invalid.", f"It must be {rule.wanted}."
+                "E004",
+                f"{SETTING}: {name} is invalid.",
+                f"It must be {rule.wanted}.",
             )
 
 
@@ -258,7 +281,10 @@ def _value_problems(application: Application) -> Problems:
         if any(len(secret.reveal()) < SHORTEST_SECRET for secret in secrets):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
             yield Problem(
-                "E008", f"{SETTING}: {name} is too short to be safe.", hint, fatal=False
+                "E008",
+                f"{SETTING}: {name} is too short to be safe.",
+                hint,
+                fatal=False,
             )
     yield from _naming_problems(application)
     yield from _document_problems(application)
@@ -307,7 +333,7 @@ def _document_problems(application: Application) -> Problems:
     lists = {"LATER_SCOPES": application.later_scopes, "SCOPES": application.scopes}
     asked_in = {scope: name for name, scopes in lists.items() for scope in scopes}
     for scope in sorted(
-        DOCUMENT_SCOPES & asked_in.keys() - application.document_paths.keys()
+        DOCUMENT_SCOPES & asked_in.keys() - application.document_paths.keys(),
     ):
         hint = (
             f"Set DOCUMENT_PATHS, with the path that the service named for {scope} when it "

@@ -16,7 +16,7 @@ DIGEST_MEMBERS = frozenset({"_sd", "_sd_alg", "..."})
 """Member names that mean something to SD-JWT (RFC 9901 §4), so that no claim may have them."""
 
 VALIDITY_CLAIMS = frozenset(
-    {"iss", "aud", "sub", "environment", "exp", "nbf", "iat", "cnf", "vct", "status"}
+    {"iss", "aud", "sub", "environment", "exp", "nbf", "iat", "cnf", "vct", "status"},
 )
 """What decides on validity is in the signed payload or nowhere (RFC 9901 §9.7)."""
 
@@ -82,7 +82,7 @@ def freeze(value: Any) -> Any:
         if not DIGEST_MEMBERS.isdisjoint(value):
             raise CredentialRejected(RejectionReason.DISCLOSURE_NESTED)
         return MappingProxyType(
-            {name: freeze(member) for name, member in value.items()}
+            {name: freeze(member) for name, member in value.items()},
         )
     if kind is list:
         return tuple(map(freeze, value))

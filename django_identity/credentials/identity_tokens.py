@@ -19,7 +19,12 @@ OPTIONS: jwt.types.Options = {
 
 
 def subject_of(
-    token: str, *, keys: KeySet, issuer: str, audience: str, leeway: float = 0
+    token: str,
+    *,
+    keys: KeySet,
+    issuer: str,
+    audience: str,
+    leeway: float = 0,
 ) -> str | None:
     """The ``sub`` of ``token`` if it is a valid JWT of the service for this application.
 
@@ -50,14 +55,21 @@ def subject_of(
 
     # Another application could hand in the token that it was given for a person.
     if not _is_for(
-        audience, claims, issuer=issuer, is_access_token=token_type in ACCESS_TOKENS
+        audience,
+        claims,
+        issuer=issuer,
+        is_access_token=token_type in ACCESS_TOKENS,
     ):
         return None
     return str(claims["sub"])
 
 
 def _is_for(
-    audience: str, claims: dict[str, Any], *, issuer: str, is_access_token: bool
+    audience: str,
+    claims: dict[str, Any],
+    *,
+    issuer: str,
+    is_access_token: bool,
 ) -> bool:
     aud = claims["aud"]
     if not is_access_token:

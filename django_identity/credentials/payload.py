@@ -36,7 +36,9 @@ def read_payload(octets: bytes) -> JSONObject:
 
 
 def require_parties(
-    payload: JSONObject, expected: Mapping[str, str], subject: str | None
+    payload: JSONObject,
+    expected: Mapping[str, str],
+    subject: str | None,
 ) -> None:
     """Check issuer, audience, environment and subject. All must match exactly.
 

@@ -78,9 +78,13 @@ def _seconds(now: datetime | None) -> float:
 
 
 def _verified(
-    credential: str, keys: KeySet, expected: dict[str, str], subject: str | None,
-    now: float, leeway: float,
-) -> VerifiedCredential:  # fmt: skip
+    credential: str,
+    keys: KeySet,
+    expected: dict[str, str],
+    subject: str | None,
+    now: float,
+    leeway: float,
+) -> VerifiedCredential:
     """Run all checks, in the order of the reasons. Only the last line returns a result."""
     token, (header, body, signature), disclosures = take_apart(credential)
     kid = read_kid(header)
@@ -103,7 +107,9 @@ def _verified(
 
 
 def _require_signature(
-    token: bytes, signature: bytes, key: ec.EllipticCurvePublicKey | None
+    token: bytes,
+    signature: bytes,
+    key: ec.EllipticCurvePublicKey | None,
 ) -> None:
     """Check the signature of ``token``.
 

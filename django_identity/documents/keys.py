@@ -38,7 +38,10 @@ class Registry(jwe.JWERegistry):
 
 
 def open_document(
-    document: str, *, keys: Sequence[JSONObject], content_type: str
+    document: str,
+    *,
+    keys: Sequence[JSONObject],
+    content_type: str,
 ) -> bytes:
     """Decrypt ``document``, a compact JWE, and check that its content is of ``content_type``.
 
@@ -63,7 +66,9 @@ def media_type(text: str) -> str:
 
 
 def _opened(
-    document: str, keys: Sequence[JSONObject], wanted_type: str
+    document: str,
+    keys: Sequence[JSONObject],
+    wanted_type: str,
 ) -> bytes | None:
     try:
         header = _header_of(document)
@@ -85,7 +90,9 @@ def _opened(
         with contextlib.suppress(Exception):
             private_key = jwk.import_key(dict(key))
             return jwe.decrypt_compact(
-                document, private_key, registry=registry
+                document,
+                private_key,
+                registry=registry,
             ).plaintext
     return None
 

@@ -20,7 +20,11 @@ CONTENT = "documents:read"
 
 
 def read(
-    identity: LinkedIdentity, *, scope: str, asked_by: AbstractBaseUser, view: str
+    identity: LinkedIdentity,
+    *,
+    scope: str,
+    asked_by: AbstractBaseUser,
+    view: str,
 ) -> tuple[Document, ...]:
     """The person's documents, opened with ``documents:read``, listed with ``documents:metadata``.
 
@@ -31,7 +35,9 @@ def read(
     application = conf.application()
     try:
         is_allowed = policy.of_site().may_read_documents(
-            asked_by, identity, scope=scope
+            asked_by,
+            identity,
+            scope=scope,
         )
         if not policy.is_yes(is_allowed, "may_read_documents"):
             raise DocumentsNotAllowed("the policy refuses")
@@ -40,8 +46,10 @@ def read(
         subject = identity.subject
         listed = reader.read(
             lambda token: reader.client.documents(
-                subject, scope=scope, access_token=token
-            )
+                subject,
+                scope=scope,
+                access_token=token,
+            ),
         )
         documents = tuple(_opened(document, application, scope) for document in listed)
         # It may have been revoked while the service answered.

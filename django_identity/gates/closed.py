@@ -142,7 +142,7 @@ def require_answer(on_closed: object) -> None:
     if on_closed not in ANSWERS and not callable(on_closed):
         names = ", ".join(f'"{answer}"' for answer in ANSWERS)
         raise ImproperlyConfigured(
-            f"on_closed is {names} or a callable, not {on_closed!r}."
+            f"on_closed is {names} or a callable, not {on_closed!r}.",
         )
 
 
@@ -214,7 +214,9 @@ def _login_url(request: HttpRequest, next_url: str) -> str:
 
 def _problem(closed: Closed) -> HttpResponseBase:
     response = JsonResponse(
-        closed.problem(), status=closed.status, content_type=MEDIA_TYPE
+        closed.problem(),
+        status=closed.status,
+        content_type=MEDIA_TYPE,
     )
     # A 401 names a way to sign in (RFC 9110 §11.6.1).
     if closed.status == 401:

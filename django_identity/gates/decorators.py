@@ -83,10 +83,10 @@ def _decorator(gate: Gate) -> Decorator:
         if is_class or not callable(view):
             raise ImproperlyConfigured(
                 "A gate stands around the function of one view. For a class use a mixin, and gate"
-                " each view of an include()."
+                " each view of an include().",
             )
         return login_not_required(
-            guarded(view, [gate], is_async=iscoroutinefunction(view))
+            guarded(view, [gate], is_async=iscoroutinefunction(view)),
         )
 
     return decorate
@@ -120,7 +120,7 @@ def _gated(view: AnyView, gates: Sequence[Gate]) -> AnyView:
         if iscoroutine(response):
             response.close()
             raise ImproperlyConfigured(
-                "a sync gate stands around an async view: use a mixin"
+                "a sync gate stands around an async view: use a mixin",
             )
         return keep_private(response)
 
@@ -167,7 +167,8 @@ def _first_closed(
 
 @boundary
 async def _afirst_closed(
-    gates: Sequence[Gate], request: HttpRequest
+    gates: Sequence[Gate],
+    request: HttpRequest,
 ) -> ClosedGate | None:
     user = await request.auser()
     return await sync_to_async(_first_closed)(gates, request, user)
@@ -185,7 +186,7 @@ def _require_final_user(request: HttpRequest) -> None:
     if hasattr(match.func, "cls"):
         raise ImproperlyConfigured(
             "a gate around a view of Django REST framework asks about the session, and not about"
-            " the person whom the view sees: use permission_classes"
+            " the person whom the view sees: use permission_classes",
         )
 
 

@@ -129,7 +129,9 @@ def missing_to(
     for requirement in gate.requirements:
         if isinstance(requirement, RecentSignIn):
             shortfall = step_up.shortfall(
-                standing, session, minutes=requirement.minutes
+                standing,
+                session,
+                minutes=requirement.minutes,
             )
         else:
             shortfall = standing.shortfall(requirement)
@@ -177,12 +179,12 @@ def _requirements(arguments: dict[str, Any]) -> tuple[Requirement, ...]:
     }
     if not asked:
         raise ImproperlyConfigured(
-            "A gate asks for claims, a KYC level, a scope or minutes."
+            "A gate asks for claims, a KYC level, a scope or minutes.",
         )
     if len(asked) > 1:
         named = " and ".join(f"{name} ({value!r})" for name, value in asked.items())
         raise ImproperlyConfigured(
-            f"This gate asks for {named}. Write a gate for each."
+            f"This gate asks for {named}. Write a gate for each.",
         )
 
     [(name, value)] = asked.items()
@@ -196,7 +198,7 @@ def _require_listed(required: RequiredScope) -> None:
     if required.scope not in scopes.of_site():
         raise ImproperlyConfigured(
             f"A gate asks for the scope {required.scope!r}, and the site"
-            " never does. Add it to LATER_SCOPES, or correct the gate."
+            " never does. Add it to LATER_SCOPES, or correct the gate.",
         )
 
 

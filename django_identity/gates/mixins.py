@@ -66,7 +66,7 @@ class GateMixin(View):
                 claims = value
             else:
                 raise ImproperlyConfigured(
-                    f"It is a tuple or a list of claims, not {value!r}."
+                    f"It is a tuple or a list of claims, not {value!r}.",
                 )
             return Gate(*claims, **others, on_closed=self.on_closed)
         except ImproperlyConfigured as error:

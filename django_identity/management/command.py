@@ -54,7 +54,7 @@ class IdentityCommand(BaseCommand):
             # Its own text may quote a row.
             name = type(error).__name__
             raise CommandError(
-                f"The database cannot be used ({name}). identity_doctor says why."
+                f"The database cannot be used ({name}). identity_doctor says why.",
             ) from None
 
     def conclude(self, tally: Counter[upkeep.Refetched], *, was_stopped: bool) -> None:
@@ -71,7 +71,7 @@ class IdentityCommand(BaseCommand):
             raise CommandError(NOT_NOW)
         if tally and not tally.keys() - upkeep.FAILURES:
             raise CommandError(
-                "Nothing could be re-fetched. It is tried again later; see the log."
+                "Nothing could be re-fetched. It is tried again later; see the log.",
             )
 
 

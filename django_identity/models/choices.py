@@ -103,7 +103,10 @@ class AttemptedRecord(Record):
 
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(
-        _("next attempt"), blank=True, null=True, db_index=True
+        _("next attempt"),
+        blank=True,
+        null=True,
+        db_index=True,
     )
     error = models.CharField(_("error"), max_length=ERROR_LENGTH, blank=True)
 

@@ -15,7 +15,9 @@ class StoredClaim(Record):
     """One claim. The credential proves it if ``valid_until`` is set; else it is only listed."""
 
     identity = models.ForeignKey(
-        LinkedIdentity, on_delete=models.CASCADE, related_name="claims"
+        LinkedIdentity,
+        on_delete=models.CASCADE,
+        related_name="claims",
     )
     claim_type = models.CharField(_("proof"), max_length=128)
     provider = models.CharField(_("provider"), max_length=128, blank=True)
@@ -35,7 +37,7 @@ class StoredClaim(Record):
             models.UniqueConstraint(
                 fields=["identity", "claim_type", "provider"],
                 name="identity_claim_once",
-            )
+            ),
         ]
 
     def __str__(self) -> str:

@@ -43,7 +43,10 @@ class WebhookEvent(AttemptedRecord):
     payload = models.JSONField(_("payload"), blank=True, null=True)
     # What became of the event. Empty until it is applied.
     outcome = models.CharField(
-        _("outcome"), max_length=10, choices=EventOutcome, blank=True
+        _("outcome"),
+        max_length=10,
+        choices=EventOutcome,
+        blank=True,
     )
     handled_at = models.DateTimeField(_("handled"), blank=True, null=True)
     # The names of the site's handlers that are done with it.
@@ -59,7 +62,10 @@ class WebhookEvent(AttemptedRecord):
         verbose_name_plural = _("events")
         # On PostgreSQL a unique column would get a second index, for LIKE.
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["event_digest"], name="identity_event_once")
+            models.UniqueConstraint(
+                fields=["event_digest"],
+                name="identity_event_once",
+            ),
         ]
         indexes: ClassVar = [
             models.Index(
@@ -67,16 +73,18 @@ class WebhookEvent(AttemptedRecord):
                 name="identity_event_subject",
             ),
             models.Index(
-                fields=["outcome", "received_at"], name="identity_event_outcome"
+                fields=["outcome", "received_at"],
+                name="identity_event_outcome",
             ),
             models.Index(fields=["received_at"], name="identity_event_purge"),
             models.Index(
-                fields=["event_type", "received_at"], name="identity_event_type"
+                fields=["event_type", "received_at"],
+                name="identity_event_type",
             ),
         ]
         default_permissions = ("view",)
         permissions: ClassVar = [
-            ("replay_webhookevent", "Can replay the handlers of events")
+            ("replay_webhookevent", "Can replay the handlers of events"),
         ]
 
     def __str__(self) -> str:
@@ -159,7 +167,10 @@ class ErasureReceipt(AttemptedRecord):
     # The number of deleted rows by table.
     counts = models.JSONField(_("counts"), blank=True, default=dict)
     account_kept = models.CharField(
-        _("account kept"), max_length=16, choices=AccountKept, blank=True
+        _("account kept"),
+        max_length=16,
+        choices=AccountKept,
+        blank=True,
     )
     # The site had deleted the account already, so ``erase_user`` of the policy did not run.
     account_was_gone = models.BooleanField(_("account deleted before"), default=False)
@@ -168,10 +179,13 @@ class ErasureReceipt(AttemptedRecord):
         verbose_name = _("erasure receipt")
         verbose_name_plural = _("erasure receipts")
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["account"], name="identity_receipt_account")
+            models.UniqueConstraint(
+                fields=["account"],
+                name="identity_receipt_account",
+            ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["erased_at"], name="identity_receipt_pending")
+            models.Index(fields=["erased_at"], name="identity_receipt_pending"),
         ]
         default_permissions = ("view",)
 

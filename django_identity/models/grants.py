@@ -15,17 +15,23 @@ class TokenGrant(Record):
     """The access and refresh token of a linked identity. No page shows them."""
 
     identity = models.OneToOneField(
-        LinkedIdentity, on_delete=models.CASCADE, related_name="grant"
+        LinkedIdentity,
+        on_delete=models.CASCADE,
+        related_name="grant",
     )
     # Both tokens, each sealed by ``vault`` for this identity and this column.
     access_token = models.TextField()
     refresh_token = models.TextField(blank=True)
     scopes = models.JSONField(
-        _("What it lets this site read"), blank=True, default=list
+        _("What it lets this site read"),
+        blank=True,
+        default=list,
     )
     access_expires_at = models.DateTimeField(_("Access ends"))
     refresh_expires_at = models.DateTimeField(
-        _("Permission ends"), blank=True, null=True
+        _("Permission ends"),
+        blank=True,
+        null=True,
     )
     # The number of the tokens. A refresh stores its answer only if nobody has raised it since.
     generation = models.PositiveIntegerField(default=1)
@@ -35,7 +41,8 @@ class TokenGrant(Record):
     retry_at = models.DateTimeField(blank=True, null=True)
     # The grant is dead, and only a sign-in helps.
     needs_reauthorization = models.BooleanField(
-        _("Needs you to check again"), default=False
+        _("Needs you to check again"),
+        default=False,
     )
 
     class Meta:
@@ -45,7 +52,7 @@ class TokenGrant(Record):
             models.Index(
                 fields=["needs_reauthorization", "access_expires_at"],
                 name="identity_grant_dead",
-            )
+            ),
         ]
 
     def __str__(self) -> str:

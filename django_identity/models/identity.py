@@ -73,7 +73,10 @@ class LinkedIdentity(Record):
     # The end of the consent. Empty while it is granted, and of a link that never was.
     revoked_at = models.DateTimeField(_("revoked"), blank=True, null=True)
     revoked_by = models.CharField(
-        _("revoked by"), max_length=6, choices=RevokedBy, blank=True
+        _("revoked by"),
+        max_length=6,
+        choices=RevokedBy,
+        blank=True,
     )
     linked_via = models.CharField(_("connected by"), max_length=7, choices=LinkedVia)
     # The key of the account that came with this link, as text. See ``made_its_account``.
@@ -88,10 +91,14 @@ class LinkedIdentity(Record):
     kyc_said_at = models.DateTimeField(_("verification checked"), blank=True, null=True)
     # The dates of the newest verified credential. An older one is refused: ``said.claims``.
     credential_issued_at = models.DateTimeField(
-        _("proofs confirmed"), blank=True, null=True
+        _("proofs confirmed"),
+        blank=True,
+        null=True,
     )
     credential_expires_at = models.DateTimeField(
-        _("proofs valid until"), blank=True, null=True
+        _("proofs valid until"),
+        blank=True,
+        null=True,
     )
     # The time from which the re-fetch is due. Empty: it never is. ``said.due`` has its writers.
     refetch_due_at = models.DateTimeField(_("re-fetch due"), blank=True, null=True)
@@ -105,7 +112,9 @@ class LinkedIdentity(Record):
     connect_issued_at = models.DateTimeField(_("code issued"), blank=True, null=True)
     # The masked name of the code's owner, so that the account's owner sees whose it was.
     connect_person = models.CharField(
-        _("owner of the code"), max_length=128, blank=True
+        _("owner of the code"),
+        max_length=128,
+        blank=True,
     )
     # The number in every session of the identity sign-in, which ends when it rises.
     session_epoch = models.PositiveIntegerField(default=0)
@@ -144,11 +153,13 @@ class LinkedIdentity(Record):
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
             models.Index(
-                fields=["created_at", "environment", "consent"], name="identity_created"
+                fields=["created_at", "environment", "consent"],
+                name="identity_created",
             ),
             # Few rows fail. MariaDB has no index for these alone.
             models.Index(
-                fields=["refetch_failures", "last_error"], name="identity_failing"
+                fields=["refetch_failures", "last_error"],
+                name="identity_failing",
             ),
         ]
         default_permissions = ("view",)
@@ -162,7 +173,10 @@ class LinkedIdentity(Record):
         return f"{self.environment} #{self.pk}"
 
     def save(
-        self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        update_fields: Iterable[str] | None = None,
+        **kwargs: Any,
     ) -> None:
         """Insert the row, or save the columns ``update_fields`` and raise ``version``.
 
@@ -179,14 +193,18 @@ class LinkedIdentity(Record):
         Changes.note()
 
     def _require_new(
-        self, *, using: str | None = None, force_insert: object = False, **_kwargs: Any
+        self,
+        *,
+        using: str | None = None,
+        force_insert: object = False,
+        **_kwargs: Any,
     ) -> None:
         into = using or router.db_for_write(type(self), instance=self)
         if force_insert or into != database.alias() or self.pk is None:
             return
         raise ValueError(
             "A stored identity is saved with update_fields alone, such as"
-            ' save(update_fields=["user"]).'
+            ' save(update_fields=["user"]).',
         )
 
     def _save_columns(self, names: set[str], *args: Any, **kwargs: Any) -> None:
@@ -215,7 +233,7 @@ class LinkedIdentity(Record):
         self.save(
             update_fields=[
                 name for name in names if getattr(self, name) != getattr(before, name)
-            ]
+            ],
         )
 
     @property

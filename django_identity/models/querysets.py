@@ -120,7 +120,10 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return next(iter(self.select_for_update().filter(user_id=user_id)), None)
 
     def bulk_create(
-        self, objs: Iterable[LinkedIdentity], *args: Any, **kwargs: Any
+        self,
+        objs: Iterable[LinkedIdentity],
+        *args: Any,
+        **kwargs: Any,
     ) -> list[LinkedIdentity]:
         """Insert them, each with its digest."""
         rows = list(objs)

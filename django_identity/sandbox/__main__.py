@@ -85,16 +85,20 @@ def _serve(arguments: Sequence[str] | None) -> None:
     # A sandbox for other machines has no site, unless it is named.
     has_site = options.site or is_local
     with tempfile.TemporaryDirectory(
-        prefix=f"{PROGRAM}-", ignore_cleanup_errors=True
+        prefix=f"{PROGRAM}-",
+        ignore_cleanup_errors=True,
     ) as folder:
         database = options.database or Path(folder) / "sandbox.sqlite3"
         _start_django(
-            options, origin, database, sites=options.site if has_site else None
+            options,
+            origin,
+            database,
+            sites=options.site if has_site else None,
         )
         server.start(listening)
         sender = server.start_sender()
         sys.stdout.write(
-            _READY.format(origin=origin, portal_token=options.portal_token)
+            _READY.format(origin=origin, portal_token=options.portal_token),
         )
         sys.stdout.flush()
         stopping.wait()
@@ -103,7 +107,11 @@ def _serve(arguments: Sequence[str] | None) -> None:
 
 
 def _start_django(
-    options: argparse.Namespace, origin: str, database: Path, *, sites: list[str] | None
+    options: argparse.Namespace,
+    origin: str,
+    database: Path,
+    *,
+    sites: list[str] | None,
 ) -> None:
     try:
         server.start_django(
@@ -139,7 +147,7 @@ def _bind(options: argparse.Namespace) -> server.SandboxServer:
             listening.tls = server.tls_context(options.tls_cert, options.tls_key)
     except OSError as error:
         raise Unstartable(
-            f"The certificate or its key cannot be used: {error}."
+            f"The certificate or its key cannot be used: {error}.",
         ) from error
     return listening
 
@@ -164,28 +172,48 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("address")
     where.add_argument("--host", default="127.0.0.1", help="address to listen on")
     where.add_argument(
-        "--port", type=_port, default=9400, help="port; 0 takes a free one"
+        "--port",
+        type=_port,
+        default=9400,
+        help="port; 0 takes a free one",
     )
     where.add_argument(
-        "--origin", default="", help="origin to advertise, if not http://HOST:PORT"
+        "--origin",
+        default="",
+        help="origin to advertise, if not http://HOST:PORT",
     )
     where.add_argument(
-        "--tls-cert", metavar="FILE", type=Path, help="serve https by these files"
+        "--tls-cert",
+        metavar="FILE",
+        type=Path,
+        help="serve https by these files",
     )
     where.add_argument(
-        "--tls-key", metavar="FILE", type=Path, help="the key, if not in the same"
+        "--tls-key",
+        metavar="FILE",
+        type=Path,
+        help="the key, if not in the same",
     )
 
     site = parser.add_argument_group("site and data")
     text = f"where the local site runs, if not at {' or '.join(sandbox.SITES)}; may be repeated"
     site.add_argument(
-        "--site", metavar="URL", action="append", type=_site, default=[], help=text
+        "--site",
+        metavar="URL",
+        action="append",
+        type=_site,
+        default=[],
+        help=text,
     )
     site.add_argument(
-        "--database", type=Path, help="SQLite file to keep; else all is forgotten"
+        "--database",
+        type=Path,
+        help="SQLite file to keep; else all is forgotten",
     )
     site.add_argument(
-        "--verbose", action="store_true", help="log each request's method and path"
+        "--verbose",
+        action="store_true",
+        help="log each request's method and path",
     )
 
     tokens = parser.add_argument_group("tokens")
@@ -199,7 +227,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_switches(parser: argparse.ArgumentParser) -> None:
     readings = parser.add_argument_group(
-        "switches, where the specification has several readings"
+        "switches, where the specification has several readings",
     )
     for name, switch in switches.ALL.items():
         kind: dict[str, Any] = {"choices": switch.metadata["values"]}
@@ -207,7 +235,10 @@ def _add_switches(parser: argparse.ArgumentParser) -> None:
             kind = {"action": argparse.BooleanOptionalAction}
         flag = "--" + name.replace("_", "-")
         readings.add_argument(
-            flag, default=switch.default, help=switch.metadata["help"], **kind
+            flag,
+            default=switch.default,
+            help=switch.metadata["help"],
+            **kind,
         )
 
 

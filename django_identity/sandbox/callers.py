@@ -18,9 +18,22 @@ from django.utils.http import urlencode
 COOKIE = "sandbox_operator"
 # What tunnels and proxies add. One that adds nothing cannot be told from this machine; whoever
 # runs it says `--origin`, and then the token alone counts.
-_ADDED_ON_THE_WAY = ("X_FORWARDED", "FORWARDED", "VIA", "X_REAL_IP", "X_CLIENT_IP", "CLIENT_IP",
-    "TRUE_CLIENT_IP", "X_ORIGINAL", "X_ENVOY", "CF_", "FASTLY_", "FLY_", "NGROK", "TAILSCALE_",
-)  # fmt: skip
+_ADDED_ON_THE_WAY = (
+    "X_FORWARDED",
+    "FORWARDED",
+    "VIA",
+    "X_REAL_IP",
+    "X_CLIENT_IP",
+    "CLIENT_IP",
+    "TRUE_CLIENT_IP",
+    "X_ORIGINAL",
+    "X_ENVOY",
+    "CF_",
+    "FASTLY_",
+    "FLY_",
+    "NGROK",
+    "TAILSCALE_",
+)
 
 Page = Callable[..., HttpResponseBase]
 

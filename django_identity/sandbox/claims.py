@@ -56,7 +56,7 @@ def active(user: User) -> list[Claim]:
 def revoke(user: User, claim_type: str) -> bool:
     """Revoke and announce one claim; return whether there was an active one."""
     return _revoke(
-        Claim.objects.filter(user=user, claim_type=claim_type, revoked=False)
+        Claim.objects.filter(user=user, claim_type=claim_type, revoked=False),
     )
 
 
@@ -93,7 +93,7 @@ def _issue(user: User, claim_type: str) -> Claim:
     provider, value, expires_at = _proofs(user, now)[claim_type]
 
     content = json.dumps(
-        [secrets.token_hex(16), user.subject, claim_type, provider, value]
+        [secrets.token_hex(16), user.subject, claim_type, provider, value],
     )
     stored = {
         "provider": provider,
@@ -105,7 +105,9 @@ def _issue(user: User, claim_type: str) -> Claim:
     }
 
     claim, _ = Claim.objects.update_or_create(
-        user=user, claim_type=claim_type, defaults=stored
+        user=user,
+        claim_type=claim_type,
+        defaults=stored,
     )
     announce(EventType.CLAIM_ISSUED, user, claim_type=claim_type, provider=provider)
     return claim

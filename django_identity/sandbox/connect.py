@@ -190,7 +190,10 @@ def _result(user: User, secret: str, scopes: Sequence[str]) -> dict[str, Any]:
 def _signature(result: Mapping[str, Any], secret: str) -> str:
     """Sign the canonical JSON of ``result`` with the method of the switch."""
     content = json.dumps(
-        result, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        result,
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
     ).encode()
     if switches.current().connect_signature == "jws":
         header, _payload, signature = keys.sign(content).split(".")

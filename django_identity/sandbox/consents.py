@@ -94,7 +94,9 @@ def revoke(user: User, client_id: str) -> bool:
         Whether there was a consent.
     """
     standing = Consent.objects.filter(
-        user=user, client__client_id=client_id, revoked_at=None
+        user=user,
+        client__client_id=client_id,
+        revoked_at=None,
     )
     consent = standing.select_related("client").first()
     _withdraw(user, client_id=client_id)
@@ -135,14 +137,14 @@ def _withdraw(user: User, **of_client: str) -> None:
         rows.filter(**applications).delete()
     clients = {f"client__{name}": value for name, value in of_client.items()}
     Consent.objects.filter(user=user, revoked_at=None, **clients).update(
-        revoked_at=clock.now()
+        revoked_at=clock.now(),
     )
 
 
 def granted(user: User) -> list[Consent]:
     """Return the granted consents of ``user``, newest first."""
     return list(
-        Consent.objects.filter(user=user, revoked_at=None).select_related("client")
+        Consent.objects.filter(user=user, revoked_at=None).select_related("client"),
     )
 
 
@@ -153,7 +155,10 @@ emails: deque[dict[str, Any]] = deque(maxlen=KEPT_EMAILS)
 def tell(user: User, client: Client, scopes: Sequence[str]) -> None:
     """Store a notice that ``client`` received ``scopes``, and e-mail it after the commit."""
     notice = Notice.objects.create(
-        user=user, client=client, scopes=list(scopes), created_at=clock.now()
+        user=user,
+        client=client,
+        scopes=list(scopes),
+        created_at=clock.now(),
     )
     context = {
         "name": client.name,

@@ -149,10 +149,11 @@ def inspect(credential: str) -> Inspection:
 
     claims = {disclosure.name: disclosure.value for disclosure in disclosures}
     of_person = Claim.objects.filter(
-        user__subject=payload.get("sub"), claim_type__in=claims
+        user__subject=payload.get("sub"),
+        claim_type__in=claims,
     )
     revoked = sorted(
-        of_person.filter(revoked=True).values_list("claim_type", flat=True)
+        of_person.filter(revoked=True).values_list("claim_type", flat=True),
     )
     findings = {
         "signature": not is_signed,
@@ -162,7 +163,13 @@ def inspect(credential: str) -> Inspection:
         "revoked": bool(revoked),
     }
     return Inspection(
-        header, payload, expires_at, disclosures, findings, revoked, claims
+        header,
+        payload,
+        expires_at,
+        disclosures,
+        findings,
+        revoked,
+        claims,
     )
 
 

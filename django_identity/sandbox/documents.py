@@ -44,15 +44,16 @@ def public_key(jwk: object) -> dict[str, Any]:
     kid = jwk.get("kid")
     if not isinstance(kid, str) or not 0 < len(kid) <= LONGEST_KID:
         raise Invalid(
-            "document_key: the key needs a kid, by which you find its private part."
+            "document_key: the key needs a kid, by which you find its private part.",
         )
 
     algorithm = jwk.get("alg")
     if not isinstance(algorithm, str) or jwk.get("kty") != ALGORITHMS.get(
-        algorithm, ""
+        algorithm,
+        "",
     ):
         raise Invalid(
-            f"document_key: alg is one of {', '.join(ALGORITHMS)}, and kty fits it."
+            f"document_key: alg is one of {', '.join(ALGORITHMS)}, and kty fits it.",
         )
     try:
         key = JWK(**jwk)
@@ -63,7 +64,7 @@ def public_key(jwk: object) -> dict[str, Any]:
 
     if key.has_private:
         raise Invalid(
-            "document_key: this is your private key. Keep it, and register its public part."
+            "document_key: this is your private key. Keep it, and register its public part.",
         )
     if parts["kty"] == "RSA" and key.get_op_key("encrypt").key_size < SHORTEST_RSA_KEY:
         raise Invalid(f"document_key: an RSA key has at least {SHORTEST_RSA_KEY} bits.")
@@ -117,7 +118,8 @@ def _papers(user: User) -> Iterator[tuple[str, str, bytes]]:
     yield _data("bank_verification_number", {"bank_verification_number": number})
     if user.address_proved_at is not None:
         yield _data(
-            "proof_of_address", names | {"number": number, "country": user.country}
+            "proof_of_address",
+            names | {"number": number, "country": user.country},
         )
 
 

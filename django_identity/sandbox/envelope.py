@@ -76,7 +76,12 @@ def success(content: Mapping[str, Any], *, status: int = 200) -> JsonResponse:
 
 
 def error(
-    status: int, code: str, message: str, *, challenge: str = "", **beside: object
+    status: int,
+    code: str,
+    message: str,
+    *,
+    challenge: str = "",
+    **beside: object,
 ) -> JsonResponse:
     """Build ``{"success": false, "error": {"code", "message"}}`` with the HTTP ``status``.
 
@@ -87,7 +92,8 @@ def error(
     if switches.current().optional_members:
         described["message"] = message
     response = JsonResponse(
-        {"success": False, "error": described, **beside}, status=status
+        {"success": False, "error": described, **beside},
+        status=status,
     )
     if challenge:
         response["WWW-Authenticate"] = challenge

@@ -117,7 +117,9 @@ def take(request: HttpRequest, endpoint: str) -> Fault | None:
 
 
 def misbehave(
-    fault: Fault, request: HttpRequest, get_response: GetResponse
+    fault: Fault,
+    request: HttpRequest,
+    get_response: GetResponse,
 ) -> HttpResponseBase:
     """Return the answer to ``request`` with ``fault`` applied."""
     connection = request.META[CONNECTION]
@@ -156,7 +158,8 @@ def _ordered_answer(fault: Fault, body: str, *, status: int) -> HttpResponse:
 
 
 def _half_of(
-    answer: HttpResponseBase, connection: socket.socket
+    answer: HttpResponseBase,
+    connection: socket.socket,
 ) -> StreamingHttpResponse:
     """Return the real answer's status and headers with half of its body; then break off."""
     body = getattr(answer, "content", b"")

@@ -50,7 +50,7 @@ def rotate() -> SigningKey:
 def withdraw(kid: str) -> bool:
     """Withdraw a key at once, and return whether it was published; a new one may replace it."""
     withdrawn = SigningKey.objects.filter(kid=kid, withdrawn=False).update(
-        withdrawn=True
+        withdrawn=True,
     )
     current()
     return bool(withdrawn)
@@ -61,7 +61,7 @@ def published() -> dict[str, Any]:
     current()
     kept_since = clock.now() - PUBLISHED_AFTER_ROTATION
     keys = SigningKey.objects.filter(withdrawn=False).filter(
-        Q(superseded_at=None) | Q(superseded_at__gt=kept_since)
+        Q(superseded_at=None) | Q(superseded_at__gt=kept_since),
     )
     return {"keys": [_public_jwk(key) for key in keys]}
 
@@ -77,7 +77,8 @@ def sign_jwt(typ: str, members: Mapping[str, object]) -> str:
     lifetime = int(ACCESS_TOKEN_LIFETIME.total_seconds())
     times = {"iat": issued_at, "exp": issued_at + lifetime}
     return sign(
-        json_encode({"iss": settings.SANDBOX_ORIGIN, **times, **members}), typ=typ
+        json_encode({"iss": settings.SANDBOX_ORIGIN, **times, **members}),
+        typ=typ,
     )
 
 

@@ -77,7 +77,9 @@ class User(AbstractBaseUser):
 
     subject = models.CharField(max_length=255, unique=True, default=new_subject)
     environment = models.CharField(
-        max_length=4, choices=Environment, default=Environment.TEST
+        max_length=4,
+        choices=Environment,
+        default=Environment.TEST,
     )
     email = models.EmailField(unique=True)
     first_name = models.CharField(max_length=100)
@@ -87,14 +89,16 @@ class User(AbstractBaseUser):
     risk_score = models.IntegerField(default=12)
     photo_url = models.URLField(blank=True)
     kyc_status = models.CharField(
-        max_length=10, choices=KycStatus, default=KycStatus.UNVERIFIED
+        max_length=10,
+        choices=KycStatus,
+        default=KycStatus.UNVERIFIED,
     )
     kyc_verified_at = models.DateTimeField(null=True)
     rejected_for = models.CharField(max_length=20, blank=True)
     deletion_requested_at = models.DateTimeField(null=True)
     address_proved_at = models.DateTimeField(null=True)
     credential_seconds = models.PositiveIntegerField(
-        default=CREDENTIAL_LIFETIME_SECONDS
+        default=CREDENTIAL_LIFETIME_SECONDS,
     )
     shows_email = models.BooleanField(default=True)
     is_cast = models.BooleanField(default=False)
@@ -148,8 +152,9 @@ class Claim(Row):
     class Meta(Row.Meta):
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["user", "claim_type"], name="claim_per_type"
-            )
+                fields=["user", "claim_type"],
+                name="claim_per_type",
+            ),
         ]
 
 
@@ -159,7 +164,9 @@ class Application(Row):
     app_id = models.UUIDField(unique=True, default=uuid.uuid4)
     name = models.CharField(max_length=200)
     connect_kyc_level = models.CharField(
-        max_length=10, choices=KycLevel, default=KycLevel.LEVEL_1
+        max_length=10,
+        choices=KycLevel,
+        default=KycLevel.LEVEL_1,
     )
     connect_proof_of_address = models.BooleanField(default=False)
     # The key exchange is the approval for the trusted tier (spec: Scopes). Empty: standard tier.
@@ -181,8 +188,9 @@ class Client(AbstractApplication):
     class Meta(AbstractApplication.Meta):
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["registered", "environment"], name="client_per_mode"
-            )
+                fields=["registered", "environment"],
+                name="client_per_mode",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -256,8 +264,9 @@ class Consent(Row):
         ordering: ClassVar = ["-granted_at"]
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["user", "client"], name="consent_per_client"
-            )
+                fields=["user", "client"],
+                name="consent_per_client",
+            ),
         ]
 
 
@@ -335,7 +344,9 @@ class Delivery(Row):
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField(db_index=True)
     state = models.CharField(
-        max_length=10, choices=DeliveryState, default=DeliveryState.WAITING
+        max_length=10,
+        choices=DeliveryState,
+        default=DeliveryState.WAITING,
     )
     tries = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True)
@@ -343,7 +354,7 @@ class Delivery(Row):
 
     class Meta(Row.Meta):
         indexes: ClassVar = [
-            models.Index(fields=["state", "next_attempt_at"], name="delivery_due")
+            models.Index(fields=["state", "next_attempt_at"], name="delivery_due"),
         ]
 
     def __str__(self) -> str:

@@ -27,10 +27,20 @@ KEPT_REQUESTS = 10_000
 #: What the specification names. All else is a page of the sandbox.
 OF_SITES = ("/api/", "/oauth2/", "/.well-known/")
 _SECRET_FIELDS = {
-    "access_token", "client_secret", "clientSecret", "code", "code_verifier", "connect_code",
-    "content", "credential", "csrfmiddlewaretoken", "id_token", "password", "refresh_token",
+    "access_token",
+    "client_secret",
+    "clientSecret",
+    "code",
+    "code_verifier",
+    "connect_code",
+    "content",
+    "credential",
+    "csrfmiddlewaretoken",
+    "id_token",
+    "password",
+    "refresh_token",
     "state",
-}  # fmt: skip
+}
 _SHOWN_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate")
 
 logger = logging.getLogger("django_identity.sandbox.requests")
@@ -103,7 +113,10 @@ def note(request: HttpRequest, user: Any, client: Any) -> None:
 
 
 def add(
-    request: HttpRequest, response: HttpResponseBase, endpoint: str, started: datetime
+    request: HttpRequest,
+    response: HttpResponseBase,
+    endpoint: str,
+    started: datetime,
 ) -> None:
     """Log a request with the status of its answer."""
     now = datetime.now(UTC)

@@ -38,7 +38,9 @@ class SandboxServer(ThreadedWSGIServer):
         if self.tls is None:
             return connection, address
         wrapped = self.tls.wrap_socket(
-            connection, server_side=True, do_handshake_on_connect=False
+            connection,
+            server_side=True,
+            do_handshake_on_connect=False,
         )
         return wrapped, address
 
@@ -133,7 +135,7 @@ def start_django(*, sites: Sequence[str] | None, **settings: str) -> None:
     import_string("django_identity.sandbox.people.accounts.move_in")()
     if sites is not None:
         import_string(
-            "django_identity.sandbox.developer.applications.register_local_site"
+            "django_identity.sandbox.developer.applications.register_local_site",
         )(sites)
 
 
@@ -142,7 +144,9 @@ def start(server: SandboxServer) -> None:
     server.set_app(get_wsgi_application())
     resolve("/sandbox/health")  # loads every view now instead of at the first request
     answering = threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        target=server.serve_forever,
+        kwargs={"poll_interval": 0.05},
+        daemon=True,
     )
     answering.start()
 

@@ -12,7 +12,7 @@ _GIVEN = "DJANGO_IDENTITY_SANDBOX_"
 SANDBOX_ORIGIN = os.environ.get(f"{_GIVEN}ORIGIN", "http://127.0.0.1:9400")
 # What the developer endpoints take.
 SANDBOX_PORTAL_TOKEN = os.environ.get(f"{_GIVEN}PORTAL_TOKEN") or secrets.token_urlsafe(
-    32
+    32,
 )
 # Whoever is not on this machine and controls the sandbox sends it.
 SANDBOX_CONTROL_TOKEN = os.environ.get(f"{_GIVEN}CONTROL_TOKEN", "")
@@ -25,7 +25,7 @@ ALLOWED_HOSTS = [
     urlsplit(SANDBOX_ORIGIN).hostname or "",
 ]
 CSRF_TRUSTED_ORIGINS = [
-    SANDBOX_ORIGIN
+    SANDBOX_ORIGIN,
 ]  # a proxy before the sandbox may speak https for it
 ROOT_URLCONF = "django_identity.sandbox.urls"
 APPEND_SLASH = False
@@ -61,9 +61,9 @@ TEMPLATES = [
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.messages.context_processors.messages",
-            ]
+            ],
         },
-    }
+    },
 ]
 
 # BEGIN IMMEDIATE takes the write lock at once, so two requests wait for each other instead of
@@ -78,7 +78,7 @@ DATABASES = {
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF",
         },
-    }
+    },
 }
 
 AUTH_USER_MODEL = "sandbox.User"

@@ -29,10 +29,16 @@ class Switches:
 
     token_subject: str = _choice(
         "how the token answer names the subject",
-        "none", "user_id", "sub", "id_token", "jwt_access_token",
-    )  # fmt: skip
+        "none",
+        "user_id",
+        "sub",
+        "id_token",
+        "jwt_access_token",
+    )
     id_token_aud: str = _choice(
-        "`aud` of an ID token: one text, or a list", "text", "list"
+        "`aud` of an ID token: one text, or a list",
+        "text",
+        "list",
     )
     access_token_aud: str = _choice(
         "`aud` of a JWT access token: the application, or the API's origin",
@@ -41,10 +47,12 @@ class Switches:
     )
     token_errors: str = _choice(
         "the form of the token endpoint's errors: OAuth's, or the service's envelope",
-        "oauth", "envelope",
-    )  # fmt: skip
+        "oauth",
+        "envelope",
+    )
     users_me: bool = _flag(
-        "accept `me` for the user id in the user endpoints", default=True
+        "accept `me` for the user id in the user endpoints",
+        default=True,
     )
     profile_members: str = _choice(
         "the members of a profile: what the granted scopes list, or all",
@@ -58,7 +66,9 @@ class Switches:
     )
     kyc_user_id: bool = _flag("name the person in the KYC answer", default=False)
     claim_values: str = _choice(
-        "the form of claim values other than that of kyc_verified", "object", "bare"
+        "the form of claim values other than that of kyc_verified",
+        "object",
+        "bare",
     )
     claims_revoked: bool = _flag(
         "say of each listed claim whether it is `revoked`; without it the list has the fields of "
@@ -67,24 +77,39 @@ class Switches:
     )
     claims_iat: bool = _flag("send `iat` in credentials", default=True)
     event_details: bool = _flag(
-        "say more than `user_id` in events other than kyc.verified", default=True
+        "say more than `user_id` in events other than kyc.verified",
+        default=True,
     )
     event_subject: str = _choice(
         "where events other than kyc.verified name the person",
-        "data.user_id", "data.userId", "data.sub", "data.user.user_id", "data.user.id",
-        "data.subject", "data.id", "user_id",
-    )  # fmt: skip
+        "data.user_id",
+        "data.userId",
+        "data.sub",
+        "data.user.user_id",
+        "data.user.id",
+        "data.subject",
+        "data.id",
+        "user_id",
+    )
     event_timestamp: str = _choice(
-        "the form of an event's `timestamp`", "milliseconds", "seconds", "offset"
+        "the form of an event's `timestamp`",
+        "milliseconds",
+        "seconds",
+        "offset",
     )
     missing_connect_code: str = _choice(
-        "what a Connect request without a code is told", "invalid", "required"
+        "what a Connect request without a code is told",
+        "invalid",
+        "required",
     )
     connect_nested: bool = _flag(
-        "put profile and kyc into a member `data` of the redemption", default=True
+        "put profile and kyc into a member `data` of the redemption",
+        default=True,
     )
     connect_signature: str = _choice(
-        "what the `signature` of a redemption is", "hmac", "jws"
+        "what the `signature` of a redemption is",
+        "hmac",
+        "jws",
     )
 
 

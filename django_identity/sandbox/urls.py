@@ -23,7 +23,9 @@ api = [
     path("claims/verify", verify_claims, name="verify_claims"),
     path("connect/request", connect.connect_request, name="connect"),
     path(
-        "developer/apps/<str:app_id>/rotate-secret", rotate_secret, name="rotate_secret"
+        "developer/apps/<str:app_id>/rotate-secret",
+        rotate_secret,
+        name="rotate_secret",
     ),
     path("developer/test-users", test_users, name="test_users"),
     # A line break in the path, too: the dot alone matches none.
@@ -42,7 +44,9 @@ account = [
     path("claims/<str:claim_type>/issue", pages.issue_claim, name="issue_claim"),
     path("delete", pages.delete, name="delete_account"),
     path(
-        "consents/<str:client_id>/revoke", pages.revoke_consent, name="revoke_consent"
+        "consents/<str:client_id>/revoke",
+        pages.revoke_consent,
+        name="revoke_consent",
     ),
 ]
 

@@ -39,6 +39,6 @@ def authorization_url(
             "state": state,
             "code_challenge": code_challenge(verifier),
             "code_challenge_method": "S256",
-        }
+        },
     )
     return f"{application.auth_url}/oauth2/auth?{query}"

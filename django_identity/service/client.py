@@ -73,7 +73,11 @@ class ServiceClient:
 
     @without_frames
     def exchange_code(
-        self, *, code: str, code_verifier: Secret, redirect_uri: str
+        self,
+        *,
+        code: str,
+        code_verifier: Secret,
+        redirect_uri: str,
     ) -> answers.TokenAnswer:
         """Exchange an authorization code for tokens. Sent once (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
         verifier = code_verifier.reveal()
@@ -99,7 +103,10 @@ class ServiceClient:
 
     @without_frames
     def claims(
-        self, subject: str | None, *, access_token: Secret
+        self,
+        subject: str | None,
+        *,
+        access_token: Secret,
     ) -> answers.ClaimsAnswer:
         """The claims of ``subject``, or of the access token's user."""
         return answers.ClaimsAnswer.parse(self._read("claims", subject, access_token))
@@ -113,18 +120,25 @@ class ServiceClient:
         the sandbox.
         """
         body = self._fetch(
-            "verify_claims", "/claims/verify", json={"credential": credential}
+            "verify_claims",
+            "/claims/verify",
+            json={"credential": credential},
         )
         valid = body.get("valid")
         if not isinstance(valid, bool):
             raise exceptions.MalformedAnswer(
-                "no boolean valid", endpoint="verify_claims"
+                "no boolean valid",
+                endpoint="verify_claims",
             )
         return valid
 
     @without_frames
     def documents(
-        self, subject: str, *, scope: str, access_token: Secret
+        self,
+        subject: str,
+        *,
+        scope: str,
+        access_token: Secret,
     ) -> tuple[answers.Document, ...]:
         """The documents of ``subject``, from the path that the site set for ``scope``.
 
@@ -134,17 +148,24 @@ class ServiceClient:
         path = self._application.document_paths.get(scope)
         if path is None:
             raise exceptions.ConfigurationError(
-                f"DOCUMENT_PATHS has no path for {scope}."
+                f"DOCUMENT_PATHS has no path for {scope}.",
             )
         largest = answers.LARGEST_DOCUMENTS
         body = self._read(
-            "documents", subject, access_token, path=path, largest=largest
+            "documents",
+            subject,
+            access_token,
+            path=path,
+            largest=largest,
         )
         return answers.Document.parse_all(body)
 
     @without_frames
     def redeem_connect_code(
-        self, code: str, scopes: Sequence[str], callback_url: str | None = None
+        self,
+        code: str,
+        scopes: Sequence[str],
+        callback_url: str | None = None,
     ) -> ConnectAnswer:
         """Redeem a Connect code for ``scopes``. The request is sent exactly once.
 
@@ -159,14 +180,19 @@ class ServiceClient:
             request["callback_url"] = callback_url
         try:
             body = self._fetch(
-                "connect", "/connect/request", json=request, sent_once=True
+                "connect",
+                "/connect/request",
+                json=request,
+                sent_once=True,
             )
         except (exceptions.MalformedAnswer, exceptions.ServiceUnavailable) as error:
             if not error.may_have_arrived:
                 raise
             # A second try would spend the code that the service may have taken.
             raise exceptions.ServiceError(
-                error.code, endpoint="connect", code="connect_outcome_unknown"
+                error.code,
+                endpoint="connect",
+                code="connect_outcome_unknown",
             ) from None
 
         try:
@@ -182,13 +208,18 @@ class ServiceClient:
         answer = exchange(self._application, call)
         if answer.status != 200:
             raise exceptions.ServiceUnavailable.of_status(
-                answer.status, endpoint="jwks"
+                answer.status,
+                endpoint="jwks",
             )
         return answer
 
     @without_frames
     def rotate_secret(
-        self, app_id: str, *, mode: str, portal_token: Secret
+        self,
+        app_id: str,
+        *,
+        mode: str,
+        portal_token: Secret,
     ) -> answers.RotatedSecret:
         """Ask for a new client secret for ``mode``. The current one is void at once. Sent once.
 
@@ -197,18 +228,29 @@ class ServiceClient:
         """
         path = f"/developer/apps/{quote(app_id, safe='')}/rotate-secret"
         body = self._fetch(
-            "rotate_secret", path, portal_token, json={"mode": mode}, sent_once=True
+            "rotate_secret",
+            path,
+            portal_token,
+            json={"mode": mode},
+            sent_once=True,
         )
         return answers.RotatedSecret.parse(body)
 
     @without_frames
     def create_test_user(
-        self, app_id: str, *, portal_token: Secret
+        self,
+        app_id: str,
+        *,
+        portal_token: Secret,
     ) -> answers.NewTestUser:
         """Ask for a new sandbox user. The answer has the password. Sent once."""
         path = "/developer/test-users"
         body = self._fetch(
-            "test_users", path, portal_token, json={"appId": app_id}, sent_once=True
+            "test_users",
+            path,
+            portal_token,
+            json={"appId": app_id},
+            sent_once=True,
         )
         return answers.NewTestUser.parse(body)
 
@@ -225,7 +267,11 @@ class ServiceClient:
         return refusals.members_of(self._application, call.endpoint, answer)
 
     def _fetch(
-        self, endpoint: str, path: str, token: Secret | None = None, **more: Any
+        self,
+        endpoint: str,
+        path: str,
+        token: Secret | None = None,
+        **more: Any,
     ) -> JSONObject:
         """The ``data`` of the success envelope, from ``path`` below the base address.
 
@@ -241,7 +287,8 @@ class ServiceClient:
         data = envelope.get("data")
         if envelope.get("success") is not True or not isinstance(data, dict):
             raise exceptions.MalformedAnswer(
-                "not the success envelope", endpoint=endpoint
+                "not the success envelope",
+                endpoint=endpoint,
             )
         return data
 

@@ -23,7 +23,8 @@ PROFILE_BASIC = "profile:basic"
 KYC_STATUS = "kyc:status"
 # A code must stand alone: ``CNX-ABCD-12345`` contains no code.
 WRITTEN_OUT = re.compile(
-    r"\bCNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII
+    r"\bCNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})(?!-?[A-Z0-9])",
+    re.ASCII,
 )
 LOOSE = re.compile(r"\bCNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
 # Of any script: people type with the digits of their keyboard.
@@ -39,7 +40,8 @@ def code_in(pasted: str) -> str:
     """
     if len(pasted) > LONGEST_PASTE:
         raise FlowError(
-            "longer than any sentence around a code", code="connect_code_malformed"
+            "longer than any sentence around a code",
+            code="connect_code_malformed",
         )
     text = unicodedata.normalize("NFKC", pasted).upper()
     text = DIGIT.sub(lambda digit: str(int(digit[0])), text)

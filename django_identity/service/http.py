@@ -152,11 +152,14 @@ def _exchange(call: Call, *, ends_at: float, is_new: bool) -> Answer:
         # It could lead the request, with its token or code, to anybody.
         if 300 <= response.status_code < 400:
             raise exceptions.ServiceUnavailable(
-                "a redirect", endpoint=call.endpoint, code="unexpected_redirect"
+                "a redirect",
+                endpoint=call.endpoint,
+                code="unexpected_redirect",
             )
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise exceptions.MalformedAnswer(
-                "an unasked encoding", endpoint=call.endpoint
+                "an unasked encoding",
+                endpoint=call.endpoint,
             )
         body = _body(response, call, ends_at=ends_at)
         return Answer(response.status_code, response.headers, body)
@@ -179,7 +182,8 @@ def _no_answer(call: Call, error: Exception) -> exceptions.ServiceUnavailable:
     """The error for ``call``, with the class of ``error``: its text may quote the request."""
     name = type(_of_system(error) or error).__name__
     failed = exceptions.ServiceUnavailable(
-        f"no answer ({name})", endpoint=call.endpoint
+        f"no answer ({name})",
+        endpoint=call.endpoint,
     )
     if isinstance(error, httpx.TimeoutException):
         failed.code = "service_timeout"
@@ -213,7 +217,10 @@ def _client(process: int, *, keeps: bool) -> httpx.Client:
     limits = httpx.Limits(max_keepalive_connections=20 if keeps else 0)
     # No ``transport``: with one httpx would ignore the proxies of the environment.
     return httpx.Client(
-        follow_redirects=False, cookies=NO_COOKIES, headers=HEADERS, limits=limits
+        follow_redirects=False,
+        cookies=NO_COOKIES,
+        headers=HEADERS,
+        limits=limits,
     )
 
 

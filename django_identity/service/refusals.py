@@ -33,7 +33,8 @@ BY_CODE: Mapping[str, Callable[..., exceptions.ServiceRefusal]] = {
     "environment_mismatch": exceptions.EnvironmentMismatch,
     "invalid_connect_code": exceptions.InvalidConnectCode,
     "connect_code_required": partial(
-        exceptions.ServiceRefusal, code="connect_code_required"
+        exceptions.ServiceRefusal,
+        code="connect_code_required",
     ),
     POLICY_CODE: exceptions.VerificationPolicyNotMet,
     "invalid_grant": exceptions.InvalidGrant,
@@ -58,7 +59,9 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> JSONO
         members = read_object(answer.body)
     except NotStrictJSON as error:
         raise exceptions.ServiceUnavailable.of_status(
-            answer.status, f"({error})", endpoint=endpoint
+            answer.status,
+            f"({error})",
+            endpoint=endpoint,
         ) from None
 
     has_failed = members.get("success") is False
@@ -73,21 +76,28 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> JSONO
     if refusal is None:
         detail = exceptions.shaped_code(service_code)
         raise exceptions.ServiceUnavailable.of_status(
-            answer.status, detail, endpoint=endpoint
+            answer.status,
+            detail,
+            endpoint=endpoint,
         )
 
     refused = refusal(
-        endpoint=endpoint, service_code=service_code, status=answer.status
+        endpoint=endpoint,
+        service_code=service_code,
+        status=answer.status,
     )
     if isinstance(refused, exceptions.VerificationPolicyNotMet):
         refused.kyc_url = safe_url(
-            members.get("kyc_url"), environment=application.environment
+            members.get("kyc_url"),
+            environment=application.environment,
         )
     raise refused
 
 
 def _refusal_of(
-    endpoint: str, status: int, members: JSONObject
+    endpoint: str,
+    status: int,
+    members: JSONObject,
 ) -> Callable[..., exceptions.ServiceRefusal] | None:
     """The refusal by the service's code, else by its status. None: unknown."""
     code = code_of(members).lower()

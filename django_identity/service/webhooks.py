@@ -140,7 +140,10 @@ def _loosely(body: bytes) -> JSONObject:
     text = body.decode("utf-8", "surrogateescape")
     try:
         members = json.loads(
-            text, strict=False, object_pairs_hook=_said_once, parse_int=_beginning
+            text,
+            strict=False,
+            object_pairs_hook=_said_once,
+            parse_int=_beginning,
         )
     except (ValueError, RecursionError):
         return {}

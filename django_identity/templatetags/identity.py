@@ -50,7 +50,7 @@ def identity_login_button(
     for value, known in ((size, SIZES), (theme, THEMES)):
         if value not in known:
             raise template.TemplateSyntaxError(
-                f"{value!r} is none of {', '.join(known)}."
+                f"{value!r} is none of {', '.join(known)}.",
             )
     return {
         "action": address_of("login"),
@@ -154,7 +154,7 @@ def identity_gate(parser: Parser, token: Token) -> GateNode:
         # Django shows a partial, and where the template extends another a block, without what
         # stands around it.
         raise template.TemplateSyntaxError(
-            f"{name} stands around a block or a partial. Put it inside."
+            f"{name} stands around a block or a partial. Put it inside.",
         )
     return GateNode(claims, named, opened, closed)
 

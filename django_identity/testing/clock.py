@@ -14,7 +14,9 @@ class Clock:
     """Real time plus an offset. ``sandbox`` moves too."""
 
     def __init__(
-        self, real: Callable[[], datetime], sandbox: RunningSandbox | None
+        self,
+        real: Callable[[], datetime],
+        sandbox: RunningSandbox | None,
     ) -> None:
         self._real = real
         self._sandbox = sandbox

@@ -11,7 +11,8 @@ from django_identity.testing.sandbox import SandboxPerson
 
 
 def assert_erased(
-    *person: AbstractBaseUser | SandboxPerson | str, unread: Collection[str] = ()
+    *person: AbstractBaseUser | SandboxPerson | str,
+    unread: Collection[str] = (),
 ) -> None:
     """Fail, by model and field, if a table has anything of ``person``, or could not be read.
 
@@ -32,7 +33,7 @@ def assert_erased(
         reasons = ", ".join(f"{place} ({why})" for place, why in unexpected.items())
         raise AssertionError(
             f"{len(unexpected)} place(s) were not read: {reasons}. If nothing of the person can be"
-            f" there, name them: unread={sorted(unexpected)}"
+            f" there, name them: unread={sorted(unexpected)}",
         )
 
 

@@ -84,7 +84,10 @@ class Issuer:
         registered = conf.application()
         subject = identity.subject
         proof = key_sets.verify_credential(
-            registered, credential, subject=subject, keys=self.keys
+            registered,
+            credential,
+            subject=subject,
+            keys=self.keys,
         )
         answer = ClaimsAnswer(subject, claims=(), credential=credential)
         verified = VerifiedAnswer(answer, proof)

@@ -98,7 +98,9 @@ def identity_sign_in(
     """``identity_sign_in(client)``: a whole sign-in over https. Returns the last response."""
 
     def sign_in_here(
-        client: Client, person: SandboxPerson = identity_person, next_url: str = ""
+        client: Client,
+        person: SandboxPerson = identity_person,
+        next_url: str = "",
     ) -> HttpResponseBase:
         leaving = browser.begin(client, next_url=next_url)
         return browser.come_back(client, identity_sandbox.approve(leaving, person))
@@ -127,7 +129,9 @@ def identity_webhooks(
         app["app_id"] for app in registered if client_id in app["clients"].values()
     )
     webhook = partial(
-        identity_sandbox.control, "POST", f"applications/{app_id}/webhook"
+        identity_sandbox.control,
+        "POST",
+        f"applications/{app_id}/webhook",
     )
     webhook(url=address, secret=secret.reveal())
     yield partial(identity_sandbox.settle, client_id)

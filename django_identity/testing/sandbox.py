@@ -70,7 +70,9 @@ class RunningSandbox:
         ``document_key``: a public JWK, which approves the application for the trusted tier.
         """
         registered = self.control(
-            "POST", "applications", redirect_uris=list(redirect_uris)
+            "POST",
+            "applications",
+            redirect_uris=list(redirect_uris),
         )
         if document_key is not None:
             path = f"applications/{registered['app_id']}/trusted-tier"
@@ -108,7 +110,7 @@ class RunningSandbox:
     def connect_code(self, person: SandboxPerson) -> str:
         """``person`` makes a Connect code."""
         return str(
-            self.control("POST", "connect-codes", user_id=person.user_id)["code"]
+            self.control("POST", "connect-codes", user_id=person.user_id)["code"],
         )
 
     def request_deletion(self, person: SandboxPerson) -> None:
@@ -116,7 +118,12 @@ class RunningSandbox:
         self._of(person, "deletion")
 
     def fail_next(
-        self, endpoint: str, kind: str = "status", *, times: int = 1, **how: float
+        self,
+        endpoint: str,
+        kind: str = "status",
+        *,
+        times: int = 1,
+        **how: float,
     ) -> None:
         """Let the next requests to ``endpoint`` fail, by default with the status 500.
 
@@ -154,7 +161,7 @@ def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
         socket.create_server(("127.0.0.1", 0)).close()
     except OSError as error:
         raise SandboxError(
-            f"The sandbox finds no free port here: {error.strerror}."
+            f"The sandbox finds no free port here: {error.strerror}.",
         ) from None
 
     command = [sys.executable, "-m", "django_identity.sandbox", "--port", "0", *options]
@@ -180,5 +187,5 @@ def _read_announcement(process: subprocess.Popen[str]) -> dict[str, str]:
         name, _, value = line.strip().rpartition("  ")
         values[name.strip()] = value
     raise SandboxError(
-        f"the sandbox ended with {process.wait()}; is its extra installed?"
+        f"the sandbox ended with {process.wait()}; is its extra installed?",
     )

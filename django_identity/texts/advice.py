@@ -74,7 +74,7 @@ REASONS: Mapping[str, Advice] = {
     "ended_by_site": Advice(
         _("Your connection was ended"),
         _(
-            "%(site)s ended your connection on %(day)s, and the proofs about you were deleted."
+            "%(site)s ended your connection on %(day)s, and the proofs about you were deleted.",
         ),
         _("You can connect again."),
         _("Connect again"),
@@ -83,7 +83,7 @@ REASONS: Mapping[str, Advice] = {
         _("Your permission has ended"),
         _("%(site)s can no longer check your details with %(service)s."),
         _(
-            "Check again before your proofs run out, or pages that need them will close."
+            "Check again before your proofs run out, or pages that need them will close.",
         ),
         _AGAIN,
     ),
@@ -111,7 +111,7 @@ REASONS: Mapping[str, Advice] = {
         _("%(site)s cannot verify this at the moment"),
         _("%(service)s sent your proofs, but a check of them failed here."),
         _(
-            "Tell the people who run %(site)s. Your reference is the number %(reference)s."
+            "Tell the people who run %(site)s. Your reference is the number %(reference)s.",
         ),
         _AGAIN,
         back=_BACK,
@@ -276,7 +276,8 @@ def page_links() -> list[tuple[str, str]]:
 
 
 def advice_on(
-    shortfall: Shortfall | None, request: HttpRequest | None
+    shortfall: Shortfall | None,
+    request: HttpRequest | None,
 ) -> Advice | None:
     """What a page says about ``shortfall``: title, sentence, next step and button."""
     if shortfall is None:

@@ -77,18 +77,18 @@ HEADINGS: Mapping[str, Text] = {
 # Table -> why the site stores its records.
 PURPOSES: Mapping[str, Text] = {
     "linkedidentity": _(
-        "That you and the person at the identity service are the same."
+        "That you and the person at the identity service are the same.",
     ),
     "storedclaim": _(
-        "What the identity service says about you, and how far it is proven."
+        "What the identity service says about you, and how far it is proven.",
     ),
     "tokengrant": _(
-        "What lets this site ask the identity service about you. Its tokens are kept sealed."
+        "What lets this site ask the identity service about you. Its tokens are kept sealed.",
     ),
     "webhookevent": _("What the identity service told this site about you, and when."),
     "authorizationrequest": _("Each time you went to the identity service from here."),
     "connectredemption": _(
-        "Each code that you handed in here, without the code itself."
+        "Each code that you handed in here, without the code itself.",
     ),
     "subjectlock": _("That an event or a sign-in of yours came here, for a day."),
 }
@@ -183,7 +183,7 @@ def country_name(code: str) -> str:
 @cache
 def _countries() -> dict[str, dict[str, str]]:
     loaded: dict[str, dict[str, str]] = json.loads(
-        COUNTRIES.read_text(encoding="utf-8")
+        COUNTRIES.read_text(encoding="utf-8"),
     )
     return loaded
 

@@ -63,7 +63,9 @@ def short_subject(subject: str) -> SafeString:
     if is_long:
         shown = f"{subject[:BEGINNING]}…{subject[-END:]}"
     return format_html(
-        '<bdi class="identity-subject" title="{}">{}</bdi>', subject, shown
+        '<bdi class="identity-subject" title="{}">{}</bdi>',
+        subject,
+        shown,
     )
 
 
@@ -99,5 +101,6 @@ def environment_badge(environment: str) -> SafeString:
     if environment == Environment.LIVE:
         return format_html('<span class="identity-badge">{}</span>', _("live"))
     return format_html(
-        '<span class="identity-badge identity-badge-test">{}</span>', _("TEST DATA")
+        '<span class="identity-badge identity-badge-test">{}</span>',
+        _("TEST DATA"),
     )

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 PART = re.compile(
-    r"^(?:\(In the built pages\.\)\n)?<!-- written: (.+?) -->$", re.MULTILINE
+    r"^(?:\(In the built pages\.\)\n)?<!-- written: (.+?) -->$",
+    re.MULTILINE,
 )
 # In a docstring: code in two backticks, and a block of code below two colons.
 INLINE = re.compile(r"``(.+?)``")
@@ -71,7 +72,7 @@ def errors() -> str:
     for code, row in import_module("django_identity.error_table").ERRORS.items():
         sentence = str(row.sentence) % PLACES
         rows.append(
-            f"| `{code}` | {row.status} | `{row.recovery}` | {sentence} | {row.hint} |"
+            f"| `{code}` | {row.status} | `{row.recovery}` | {sentence} | {row.hint} |",
         )
     return "\n".join(rows)
 
@@ -119,7 +120,8 @@ def switches() -> str:
     rows = ["| switch | values (default first) | meaning |", "|---|---|---|"]
     for name, switch in module.ALL.items():
         values = sorted(
-            switch.metadata["values"], key=lambda each: each != switch.default
+            switch.metadata["values"],
+            key=lambda each: each != switch.default,
         )
         shown = ", ".join(
             f"`{str(each).lower() if isinstance(each, bool) else each}`"
@@ -191,7 +193,7 @@ def _body_of(node: ast.ClassDef, named: Any) -> Iterator[str]:
     for each in node.body:
         if isinstance(each, ast.AnnAssign) and node.decorator_list:
             yield _unparsed(
-                ast.AnnAssign(each.target, each.annotation, None, each.simple)
+                ast.AnnAssign(each.target, each.annotation, None, each.simple),
             )
         elif isinstance(each, ast.Assign) and hasattr(named, "__members__"):
             yield _unparsed(each)
@@ -297,7 +299,7 @@ def setup(app: Sphinx) -> None:
             INSTALLED_APPS=[
                 *(f"django.contrib.{app}" for app in apps),
                 "django_identity",
-            ]
+            ],
         )
         django.setup()
     app.connect("source-read", _write)

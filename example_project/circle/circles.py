@@ -40,10 +40,22 @@ def _with_spaces(amount: str) -> str:
 
 FOR_ADULTS = (
     Circle(
-        "market-day", _("Market Day"), euros(50), euros(600), 12, 9, _("in January")
+        "market-day",
+        _("Market Day"),
+        euros(50),
+        euros(600),
+        12,
+        9,
+        _("in January"),
     ),
     Circle(
-        "first-rent", _("First Rent"), euros(120), euros(1_200), 10, 6, _("in February")
+        "first-rent",
+        _("First Rent"),
+        euros(120),
+        euros(1_200),
+        10,
+        6,
+        _("in February"),
     ),
     Circle("school-year", _("School Year"), euros(80), euros(640), 8, 7, _("in March")),
 )
@@ -58,7 +70,13 @@ FOR_RESIDENTS = (
         _("in January"),
     ),
     Circle(
-        "harvest", _("Harvest"), naira(25_000), naira(300_000), 12, 5, _("in April")
+        "harvest",
+        _("Harvest"),
+        naira(25_000),
+        naira(300_000),
+        12,
+        5,
+        _("in April"),
     ),
 )
 
@@ -66,13 +84,16 @@ FOR_RESIDENTS = (
 def joined_by(user: AbstractBaseUser | AnonymousUser) -> list[Circle]:
     """The circles of ``user``."""
     slugs = set(
-        Membership.objects.filter(user_id=user.pk).values_list("circle", flat=True)
+        Membership.objects.filter(user_id=user.pk).values_list("circle", flat=True),
     )
     return [circle for circle in (*FOR_ADULTS, *FOR_RESIDENTS) if circle.slug in slugs]
 
 
 def join(
-    user: AbstractBaseUser | AnonymousUser, slug: str, *, among: Iterable[Circle]
+    user: AbstractBaseUser | AnonymousUser,
+    slug: str,
+    *,
+    among: Iterable[Circle],
 ) -> bool:
     """Let ``user`` join the circle ``slug``. Returns False if it is not among the circles."""
     if slug not in {circle.slug for circle in among}:

@@ -18,7 +18,9 @@ from django_identity.gates import scope_required
 def listing(request: HttpRequest) -> HttpResponse:
     """List the documents, with a thumbnail of the passport."""
     return render(
-        request, "circle/documents.html", {"documents": documents_of(request)}
+        request,
+        "circle/documents.html",
+        {"documents": documents_of(request)},
     )
 
 

@@ -12,7 +12,9 @@ class Membership(models.Model):
     """One user in one circle."""
 
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="+",
     )
     circle = models.SlugField()
     joined_at = models.DateTimeField(auto_now_add=True)
@@ -22,7 +24,8 @@ class Membership(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["user", "circle"], name="circle_one_seat_each"
+                fields=["user", "circle"],
+                name="circle_one_seat_each",
             ),
         ]
 

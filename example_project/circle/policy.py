@@ -14,9 +14,9 @@ class CirclePolicy(IdentityPolicy):
         "country_resident=NG": _("Naira circles pay out in Nigeria."),
         "level_2": _("Borrowing ahead of your turn needs the stricter verification."),
         "documents:read": _(
-            "This page shows your documents to you, and we do not keep them."
+            "This page shows your documents to you, and we do not keep them.",
         ),
         "recent_sign_in": _(
-            "Whoever leaves a circle gives up their seat and their turn."
+            "Whoever leaves a circle gives up their seat and their turn.",
         ),
     }

@@ -76,7 +76,9 @@ def leave(request: HttpRequest) -> HttpResponse:
             messages.error(request, _("There is no such circle."))
         return redirect(request.path)
     return render(
-        request, "circle/leave.html", {"joined": circles.joined_by(request.user)}
+        request,
+        "circle/leave.html",
+        {"joined": circles.joined_by(request.user)},
     )
 
 
@@ -98,17 +100,20 @@ class CirclesApi(APIView):
                     "joined": circle.slug in joined,
                 }
                 for circle in FOR_ADULTS
-            ]
+            ],
         )
 
 
 def _circles_page(
-    request: HttpRequest, offered: Sequence[Circle], template: str
+    request: HttpRequest,
+    offered: Sequence[Circle],
+    template: str,
 ) -> HttpResponse:
     if request.method == "POST":
         if circles.join(request.user, request.POST.get("circle", ""), among=offered):
             messages.success(
-                request, _("You are in. Your circle is on the front page.")
+                request,
+                _("You are in. Your circle is on the front page."),
             )
         else:
             messages.error(request, _("There is no such circle."))

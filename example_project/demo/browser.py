@@ -67,7 +67,7 @@ class Browser:
         headers = {"Referer": self.address}
         sent = {**form.fields, **typed}
         self._follow(
-            self._client.build_request("POST", address, data=sent, headers=headers)
+            self._client.build_request("POST", address, data=sent, headers=headers),
         )
 
     def ask(self, address: str) -> httpx.Response:

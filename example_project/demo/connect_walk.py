@@ -60,14 +60,18 @@ class ConnectWalk:
         self._at_site.open(f"{self._site}/identity/connect/")
         asked = self._at_site.path == "/accounts/login/"
         self._prove(
-            asked, "a code verifies an account: the site asks to sign in to it first"
+            asked,
+            "a code verifies an account: the site asks to sign in to it first",
         )
         self._at_site.submit(
-            holding="username", username=member.name, password=member.password
+            holding="username",
+            username=member.name,
+            password=member.password,
         )
         came_back = self._at_site.path == "/identity/connect/"
         self._prove(
-            came_back, f"{member.name} signed in with a password, and sees the field"
+            came_back,
+            f"{member.name} signed in with a password, and sees the field",
         )
         self._prove(not self._is_open("/loans/"), f"/loans/ is closed to {member.name}")
 
@@ -97,7 +101,9 @@ class ConnectWalk:
         self._at_service = Browser()
         self._at_service.open(f"{self._sandbox}/account/sign-in")
         self._at_service.submit(
-            holding="password", email=person["email"], password=self._password
+            holding="password",
+            email=person["email"],
+            password=self._password,
         )
 
     def _make_code(self) -> str:
@@ -105,7 +111,8 @@ class ConnectWalk:
         self._at_service.submit(holding="password", password=self._password)
         shown = CODE.search(self._at_service.page.text)
         self._prove(
-            shown is not None, "made a code at the service, with the password once more"
+            shown is not None,
+            "made a code at the service, with the password once more",
         )
         return shown[1] if shown else ""
 
@@ -125,13 +132,16 @@ class ConnectWalk:
         code = self._make_code()
         self._hand_in(f"My code is {code.lower().replace('-', ' ')}, thanks!")
         self._prove(
-            self._says_whose_code(), "pasted with words around it: whose code it is"
+            self._says_whose_code(),
+            "pasted with words around it: whose code it is",
         )
         self._prove(
-            self._goes_on_to("/loans/"), "said to be the right person: /loans/ is open"
+            self._goes_on_to("/loans/"),
+            "said to be the right person: /loans/ is open",
         )
         self._prove(
-            not self._is_open("/leave/"), "/leave/ is closed: a code is no sign-in"
+            not self._is_open("/leave/"),
+            "/leave/ is closed: a code is no sign-in",
         )
         return code
 
@@ -139,13 +149,15 @@ class ConnectWalk:
         self._hand_in(code)
         same = self._says_whose_code() and self._goes_on_to("/loans/")
         self._prove(
-            same, "the same code again by the same person: the same answer, asked once"
+            same,
+            "the same code again by the same person: the same answer, asked once",
         )
 
     def _somebody_elses_code(self, code: str) -> None:
         page = self._hand_in(code)
         self._prove(
-            "connect_code_used" in page, "the same code by somebody else is refused"
+            "connect_code_used" in page,
+            "the same code by somebody else is refused",
         )
         self._prove(not self._is_open("/loans/"), "and opens nothing")
 
@@ -154,7 +166,8 @@ class ConnectWalk:
         self._tell("clock", advance=ELEVEN_MINUTES)
         page = self._hand_in(code)
         self._prove(
-            "invalid_connect_code" in page, "after eleven minutes a code has run out"
+            "invalid_connect_code" in page,
+            "after eleven minutes a code has run out",
         )
         self._prove("Make a new one" in page, "and the page says to make a new one")
         self._tell("clock", reset=True)
@@ -164,11 +177,13 @@ class ConnectWalk:
         page = self._hand_in(self._make_code())
         link = ADD_PROOF.search(page)
         self._prove(
-            link is not None, "the site needs more: the page links to where one gets it"
+            link is not None,
+            "the site needs more: the page links to where one gets it",
         )
         self._at_service.open(unescape(link[1]) if link else "")
         self._at_service.submit(to="/verify/address", document="utility_bill")
         self._hand_in(self._make_code())
         self._prove(
-            self._goes_on_to("/loans/"), "verified there, a new code opens /loans/"
+            self._goes_on_to("/loans/"),
+            "verified there, a new code opens /loans/",
         )

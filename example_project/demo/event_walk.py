@@ -60,7 +60,10 @@ class EventWalk:
         self._say(f"ok  {what}")
 
     def _prove_at_once(
-        self, press: Callable[[], None], holds: Callable[[], bool], what: str
+        self,
+        press: Callable[[], None],
+        holds: Callable[[], bool],
+        what: str,
     ) -> None:
         """Require that ``holds`` becomes true once the service is done."""
         press()
@@ -120,7 +123,8 @@ class EventWalk:
         erased = _comes_true(lambda: self._receipts() == receipts + 1, until=until)
         self._prove(erased, "the worker erased what was held, and left a receipt")
         self._prove(
-            not self._is_named(), "nothing in the site's database names the person"
+            not self._is_named(),
+            "nothing in the site's database names the person",
         )
 
     # At the site

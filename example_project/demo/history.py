@@ -34,13 +34,35 @@ from django_identity.secrets import Secret
 
 PEOPLE, DAYS, ERASED = 200, 60, 6
 FIRST = (
-    "Abeni", "Bisi", "Chike", "Dare", "Efua", "Femi", "Ginika", "Habiba", "Ife", "Jumoke", "Kofi",
-    "Lanre", "Musa", "Nneka",
-)  # fmt: skip
+    "Abeni",
+    "Bisi",
+    "Chike",
+    "Dare",
+    "Efua",
+    "Femi",
+    "Ginika",
+    "Habiba",
+    "Ife",
+    "Jumoke",
+    "Kofi",
+    "Lanre",
+    "Musa",
+    "Nneka",
+)
 LAST = (
-    "Adeyemi", "Balogun", "Chukwu", "Danso", "Eze", "Fashola", "Garba", "Hassan", "Ibe", "Johnson",
-    "Kamara", "Lawal",
-)  # fmt: skip
+    "Adeyemi",
+    "Balogun",
+    "Chukwu",
+    "Danso",
+    "Eze",
+    "Fashola",
+    "Garba",
+    "Hassan",
+    "Ibe",
+    "Johnson",
+    "Kamara",
+    "Lawal",
+)
 KYC_VENDOR, SERVICE = "Sandbox KYC", "Sandbox Identity"
 DAY, CREDENTIAL_LIFE = timedelta(days=1), timedelta(hours=24)
 FAILURES = ("service_unavailable", "service_timeout", "rate_limited")
@@ -120,7 +142,7 @@ class History:
         is_verified, fails = number % 9 != 4, number % 29 == 7
         revoked_at = linked_at + (self._now - linked_at) * self._some.random()
         fetched_at = self._now - timedelta(
-            hours=self._some.uniform(22, 30) if fails else 0
+            hours=self._some.uniform(22, 30) if fails else 0,
         )
         fetched_at -= timedelta(hours=self._some.uniform(0, 8))
         identity = LinkedIdentity(
@@ -154,7 +176,8 @@ class History:
         identity.credential_expires_at = fetched_at + CREDENTIAL_LIFE
         # What fails waits for its next try, and nothing is due soon: the worker has no part in it.
         identity.refetch_due_at = max(
-            fetched_at + CREDENTIAL_LIFE * 0.75, self._now + DAY / 3
+            fetched_at + CREDENTIAL_LIFE * 0.75,
+            self._now + DAY / 3,
         )
         if fails:
             identity.refetch_failures = self._some.randint(3, 9)
@@ -205,7 +228,9 @@ class History:
             return
         if self._happens(0.1):
             yield self._request(
-                identity, identity.created_at - timedelta(minutes=3), "access_denied"
+                identity,
+                identity.created_at - timedelta(minutes=3),
+                "access_denied",
             )
         yield self._request(identity, identity.created_at, "completed")
         until = identity.revoked_at or self._now
@@ -217,7 +242,10 @@ class History:
             yield self._request(identity, at, "completed")
 
     def _request(
-        self, identity: LinkedIdentity, at: datetime, outcome: str
+        self,
+        identity: LinkedIdentity,
+        at: datetime,
+        outcome: str,
     ) -> AuthorizationRequest:
         is_completed = outcome == "completed"
         return AuthorizationRequest(
@@ -250,7 +278,11 @@ class History:
             yield self._event(identity, "consent.revoked", identity.revoked_at)
 
     def _event(
-        self, identity: LinkedIdentity, event_type: str, at: datetime, **about: Any
+        self,
+        identity: LinkedIdentity,
+        event_type: str,
+        at: datetime,
+        **about: Any,
     ) -> WebhookEvent:
         """Applied, as nearly all."""
         event_id = f"evt_{digest(identity.subject, event_type, str(about))[:32]}"

@@ -13,7 +13,9 @@ SCOPE = "documents:read"
 def approve(sandbox: httpx.Client, app_id: str) -> dict[str, str]:
     """Register a new key at ``sandbox``. Returns the environment of the site's processes."""
     key = ECKey.generate_key(
-        "P-256", {"kid": "demo", "alg": "ECDH-ES+A256KW", "use": "enc"}, private=True
+        "P-256",
+        {"kid": "demo", "alg": "ECDH-ES+A256KW", "use": "enc"},
+        private=True,
     )
     path, public = f"applications/{app_id}/trusted-tier", key.as_dict(private=False)
     sandbox.post(path, json={"document_key": public}).raise_for_status()

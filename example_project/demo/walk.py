@@ -67,7 +67,8 @@ class Walk:
                 self._browser.path == path and self._browser.page.status_code == 200
             )
             self._prove(
-                opened, f"{path} is open, by a claim or level that the site verified"
+                opened,
+                f"{path} is open, by a claim or level that the site verified",
             )
 
     def _sign_in(self, *, first_time: bool) -> None:
@@ -78,14 +79,18 @@ class Walk:
         self._prove(at_sandbox, "the button leads to the identity service")
         if first_time:
             browser.submit(
-                holding="password", email=self._email, password=self._password
+                holding="password",
+                email=self._email,
+                password=self._password,
             )
             self._prove(
-                "bvn" in browser.page.text, "signed in there; it asks to be verified"
+                "bvn" in browser.page.text,
+                "signed in there; it asks to be verified",
             )
             browser.submit(holding="bvn", bvn=BVN)
         self._prove(
-            "allow" in browser.page.text, "the consent screen says what is asked for"
+            "allow" in browser.page.text,
+            "the consent screen says what is asked for",
         )
         browser.submit(holding="allow", allow="Approve")
         came_back = browser.address == f"{self._site}/adults/"
@@ -112,13 +117,15 @@ class Walk:
         )
         self._browser.submit(holding="allow", allow="Approve")
         self._prove(
-            self._browser.path == "/documents/", "allowed, and back at /documents/"
+            self._browser.path == "/documents/",
+            "allowed, and back at /documents/",
         )
         listed = "/documents/passport/" in self._browser.page.text
         self._browser.open(f"{self._site}/documents/passport/")
         is_picture = self._browser.page.content.startswith(b"\x89PNG")
         self._prove(
-            listed and is_picture, "the passport's picture is shown to its owner"
+            listed and is_picture,
+            "the passport's picture is shown to its owner",
         )
 
     def _worker_keeps_claims_fresh(self) -> None:

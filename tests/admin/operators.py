@@ -36,19 +36,30 @@ def make_everything(username: str = "ada") -> LinkedIdentity:
     """Claim, grant, credential, failed event, sign-in, pending erasure; it fails and is due."""
     user, now = make_user(username, email=ADDRESS), timezone.now()
     made = make_identity(
-        user, subject=SUBJECT, scopes=["profile:read", "claims:read"], refetch_failures=2,
-        last_error="service_timeout", refetch_due_at=now + timedelta(minutes=7, seconds=30),
+        user,
+        subject=SUBJECT,
+        scopes=["profile:read", "claims:read"],
+        refetch_failures=2,
+        last_error="service_timeout",
+        refetch_due_at=now + timedelta(minutes=7, seconds=30),
         credential_issued_at=now - timedelta(hours=1),
         credential_expires_at=now + timedelta(hours=5, minutes=2),
-    )  # fmt: skip
+    )
     make_grant(made, access_token=TOKENS[0], refresh_token=TOKENS[1])
     make_claim(made, proof_hash="sha256:proof")
     make_event(made, "claim.issued", outcome="failed")
     AuthorizationRequest.objects.create(
-        state_digest="s", browser_digest="b", environment="test",
-        purpose=Purpose.SIGN_IN, completed_by=user, redirect_uri="/", code_verifier=VERIFIER,
-        expires_at=now, consumed_at=now, outcome="completed",
-    )  # fmt: skip
+        state_digest="s",
+        browser_digest="b",
+        environment="test",
+        purpose=Purpose.SIGN_IN,
+        completed_by=user,
+        redirect_uri="/",
+        code_verifier=VERIFIER,
+        expires_at=now,
+        consumed_at=now,
+        outcome="completed",
+    )
     pending = {"requested_at": now, "next_attempt_at": now}
     ErasureReceipt.objects.create(account=str(user.pk), **pending)
     made.refresh_from_db()
@@ -78,7 +89,11 @@ def page(browser: Client, name: str, *arguments: object, **query: str) -> str:
 
 
 def press(
-    browser: Client, action: str, *rows: object, into: str = IDENTITIES, **typed: str
+    browser: Client,
+    action: str,
+    *rows: object,
+    into: str = IDENTITIES,
+    **typed: str,
 ) -> HttpResponse:
     """Send the action for ``rows``; with ``confirmed="yes"`` as its confirmation page does."""
     chosen = {"action": action, "_selected_action": [row.pk for row in rows], **typed}
@@ -97,5 +112,8 @@ def every_page(browser: Client) -> Iterator[str]:
     for action in ("refetch", "revoke", "erase"):
         yield press(browser, action, LinkedIdentity.objects.get()).content.decode()
     yield press(
-        browser, "replay", WebhookEvent.objects.get(), into=EVENTS
+        browser,
+        "replay",
+        WebhookEvent.objects.get(),
+        into=EVENTS,
     ).content.decode()

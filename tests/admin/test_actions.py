@@ -63,13 +63,30 @@ def identity(service: FakeService) -> LinkedIdentity:
 
 @pytest.mark.parametrize(
     ("action", "asked", "of_two", "cost"),
-    [("revoke", "Revoke ada at this site?", "Revoke 2 identities at this site?",
-      "Gates close at once"),
-     ("disconnect", "Disconnect ada?", "Disconnect 2 identities?", "The link is deleted"),
-     ("erase", "Erase ada?", "", "Everything that this site holds")],
-)  # fmt: skip
+    [
+        (
+            "revoke",
+            "Revoke ada at this site?",
+            "Revoke 2 identities at this site?",
+            "Gates close at once",
+        ),
+        (
+            "disconnect",
+            "Disconnect ada?",
+            "Disconnect 2 identities?",
+            "The link is deleted",
+        ),
+        ("erase", "Erase ada?", "", "Everything that this site holds"),
+    ],
+)
 def test_what_cannot_be_undone_asks_first(
-    operator, identity, service, action, asked, of_two, cost
+    operator,
+    identity,
+    service,
+    action,
+    asked,
+    of_two,
+    cost,
 ):
     other = make_identity(make_user("kemi"), subject="another")
     one = press(operator, action, identity).content.decode()
@@ -85,11 +102,20 @@ def test_what_cannot_be_undone_asks_first(
 
 @pytest.mark.parametrize(
     ("action", "said", "is_linked"),
-    [("refetch", "Re-fetched.", True), ("revoke", "1 identity was revoked.", False),
-     ("disconnect", "1 link was removed.", False), ("erase", "The person was erased.", False)],
-)  # fmt: skip
+    [
+        ("refetch", "Re-fetched.", True),
+        ("revoke", "1 identity was revoked.", False),
+        ("disconnect", "1 link was removed.", False),
+        ("erase", "The person was erased.", False),
+    ],
+)
 def test_an_action_is_done_at_once_and_said(
-    operator, identity, service, action, said, is_linked
+    operator,
+    identity,
+    service,
+    action,
+    said,
+    is_linked,
 ):
     User.objects.filter(pk=identity.user_id).update(password="a password")
 
@@ -133,7 +159,7 @@ def test_a_newcomer_is_known_by_the_address(operator, service):
     made = make_identity(make_user(f"identity-{'a' * 32}", email=ADDRESS))
     assert f">{ADDRESS}<" in page(operator, IDENTITIES)
     history = operator.get(
-        reverse("admin:django_identity_linkedidentity_history", args=[made.pk])
+        reverse("admin:django_identity_linkedidentity_history", args=[made.pk]),
     )
     assert f"test #{made.pk}" in history.content.decode()
     assert f"user #{made.user_id}" in page(staff("view_linkedidentity"), IDENTITIES)
@@ -151,11 +177,20 @@ def test_after_an_action_the_list_stands_as_it_was_filtered(operator, identity):
 
 @pytest.mark.parametrize(
     ("action", "into", "most", "module"),
-    [("refetch", IDENTITIES, "MOST_REFETCHED", actions),
-     ("replay", EVENTS, "MOST_REPLAYED", events), ("try_now", RECEIPTS, "TRIED_AT_ONCE", receipts)],
-)  # fmt: skip
+    [
+        ("refetch", IDENTITIES, "MOST_REFETCHED", actions),
+        ("replay", EVENTS, "MOST_REPLAYED", events),
+        ("try_now", RECEIPTS, "TRIED_AT_ONCE", receipts),
+    ],
+)
 def test_what_an_action_leaves_is_said(
-    operator, identity, monkeypatch, action, into, most, module
+    operator,
+    identity,
+    monkeypatch,
+    action,
+    into,
+    most,
+    module,
 ):
     """All of a list can be chosen, and an action does so many at once."""
     monkeypatch.setattr(module, most, 2)
@@ -234,7 +269,9 @@ def test_a_replay_makes_the_handlers_due(operator, identity):
     assert "2 events were left out" in page(operator, EVENTS)
     for each in (event, running, empty):
         each.refresh_from_db()
-    assert (event.attempts, event.handled_at, event.handled_by) == (0, None, [])
+    assert event.attempts == 0
+    assert event.handled_at is None
+    assert event.handled_by == []
     assert event.next_attempt_at is not None
     assert running.next_attempt_at == leased["next_attempt_at"]
     assert empty.attempts == 8
@@ -256,18 +293,24 @@ def test_a_refetch_is_offered_where_it_can_work(operator, identity, grant):
 def test_a_pending_erasure_says_what_to_do(operator, identity):
     soon = timezone.now() + timedelta(hours=1, minutes=1)
     receipt = ErasureReceipt.objects.create(
-        account=str(identity.user_id), requested_at=timezone.now(),
-        error="BillingSystemDown", next_attempt_at=soon,
-    )  # fmt: skip
+        account=str(identity.user_id),
+        requested_at=timezone.now(),
+        error="BillingSystemDown",
+        next_attempt_at=soon,
+    )
 
     shown = text_of(page(operator, RECEIPT, receipt.pk))
     looked_at = page(staff("view_erasurereceipt"), RECEIPT, receipt.pk)
 
     for words in (
-        "BillingSystemDown", "Done: the identity with its tokens", "Pending: what the site",
-        f"identity.erasure.failed, row {receipt.pk}.", "Try now", "by itself: in 1 hour.",
+        "BillingSystemDown",
+        "Done: the identity with its tokens",
+        "Pending: what the site",
+        f"identity.erasure.failed, row {receipt.pk}.",
+        "Try now",
+        "by itself: in 1 hour.",
         "The account: ada",
-    ):  # fmt: skip
+    ):
         assert words in shown, words
     # Nobody is told to press a button that is not there.
     assert not re.search("The account:|Try now", looked_at)
@@ -279,11 +322,19 @@ def test_a_pending_erasure_says_what_to_do(operator, identity):
         ({}, {}, "The account is emptied and disabled."),
         ({}, {"erasure": "delete"}, "The account is deleted."),
         ({"account_made": False}, {}, "The account stays. It is older than the link."),
-        ({}, {"keeps_account": lambda *_, **__: True}, "The account stays. The site's policy"),
+        (
+            {},
+            {"keeps_account": lambda *_, **__: True},
+            "The account stays. The site's policy",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_erasure_says_beforehand_what_it_does(
-    operator, monkeypatch, fields, policy, fate
+    operator,
+    monkeypatch,
+    fields,
+    policy,
+    fate,
 ):
     identity = make_identity(make_user("kemi"), **fields)
     make_claim(identity)

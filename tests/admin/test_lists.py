@@ -37,13 +37,17 @@ LATELY = "{0}__gte=2020-01-01T00:00Z&{0}__lt=2090-01-01T00:00Z"
 def test_a_row_says_how_fresh_it_is(operator, identity):
     text = page(operator, IDENTITIES)
     for words in (
-        "level_2", "verified", "valid for 5\xa0hours", "in 7\xa0minutes", "failed 2 times",
+        "level_2",
+        "verified",
+        "valid for 5\xa0hours",
+        "in 7\xa0minutes",
+        "failed 2 times",
         ">7d1f0c…2b11<",
         f'title="{SUBJECT}"',
-    ):  # fmt: skip
+    ):
         assert words in text
     LinkedIdentity.objects.update(
-        credential_expires_at=timezone.now() - timedelta(hours=2)
+        credential_expires_at=timezone.now() - timedelta(hours=2),
     )
     assert "ran out 2\xa0hours ago" in page(operator, IDENTITIES)
     for state, is_listed in (("pending", True), ("erased", False)):
@@ -52,16 +56,24 @@ def test_a_row_says_how_fresh_it_is(operator, identity):
 
 LISTS = {
     IDENTITIES: (
-        "", "q=u1", "q=subject-5", "p=1", LATELY.format("created_at"),
+        "",
+        "q=u1",
+        "q=subject-5",
+        "p=1",
+        LATELY.format("created_at"),
         "environment__exact=test&consent__exact=granted&level=level_2"
         "&status=verified&fresh=long&failing=no&q=u",
     ),
     EVENTS: (
-        "", "q=subject-5", "q=event-5", "p=1", LATELY.format("received_at"),
+        "",
+        "q=subject-5",
+        "q=event-5",
+        "p=1",
+        LATELY.format("received_at"),
         "type=claim.issued&outcome__exact=applied&q=subject-5",
     ),
     RECEIPTS: ("", "p=1", LATELY.format("requested_at"), "state=pending"),
-}  # fmt: skip
+}
 
 
 def test_a_list_costs_eight_queries_at_most(operator, identity):
@@ -87,20 +99,34 @@ def test_a_list_costs_eight_queries_at_most(operator, identity):
 @pytest.mark.parametrize(
     "query",
     [
-        {"environment__exact": "test"}, {"consent__exact": "granted"},
-        {"level": "level_2"}, {"status": "verified"}, {"fresh": "soon"},
-        {"failing": "yes"}, {"lost": "yes"}, {"q": "ada"}, {"q": "ADA@example"}, {"q": "aDa"},
-        {"q": SUBJECT}, {"q": f" {SUBJECT} "}, {"q": SUBJECT[:8]},
+        {"environment__exact": "test"},
+        {"consent__exact": "granted"},
+        {"level": "level_2"},
+        {"status": "verified"},
+        {"fresh": "soon"},
+        {"failing": "yes"},
+        {"lost": "yes"},
+        {"q": "ada"},
+        {"q": "ADA@example"},
+        {"q": "aDa"},
+        {"q": SUBJECT},
+        {"q": f" {SUBJECT} "},
+        {"q": SUBJECT[:8]},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_filter_or_search_finds_the_one(operator, identity, query):
     identity.grant.needs_reauthorization = True
     identity.grant.save()
     make_identity(
-        make_user("bola"), subject="unlike", environment="live",
-        consent=Consent.REVOKED, kyc_level="", kyc_status="", credential_expires_at=None,
-    )  # fmt: skip
+        make_user("bola"),
+        subject="unlike",
+        environment="live",
+        consent=Consent.REVOKED,
+        kyc_level="",
+        kyc_status="",
+        credential_expires_at=None,
+    )
     text = page(operator, IDENTITIES, **query)
     assert ">ada<" in text
     assert ">bola<" not in text
@@ -115,20 +141,35 @@ MAY_DO = (*(f"{verb}_linkedidentity" for verb in VERBS), "replay_webhookevent")
 # What a list must not be asked, with a value that would find the row.
 SEALED = {
     IDENTITIES: {
-        "subject_digest__startswith": "", "user__password__startswith": "",
-        "user__email__startswith": "ada", "user__email": ADDRESS, "user__is_superuser": "0",
-        "user_id": "1", "grant__refresh_token__startswith": "", "grant__access_token__gt": "",
-        "grant__generation": "1", "claims__value": "true", "claims__proof_hash__startswith": "",
+        "subject_digest__startswith": "",
+        "user__password__startswith": "",
+        "user__email__startswith": "ada",
+        "user__email": ADDRESS,
+        "user__is_superuser": "0",
+        "user_id": "1",
+        "grant__refresh_token__startswith": "",
+        "grant__access_token__gt": "",
+        "grant__generation": "1",
+        "claims__value": "true",
+        "claims__proof_hash__startswith": "",
     },
     EVENTS: {
-        "payload__contains": "a", "payload__user_id": "subject-1", "error__startswith": "",
-        "event_digest__startswith": "", "subject_digest": "", "handled_by__contains": "",
+        "payload__contains": "a",
+        "payload__user_id": "subject-1",
+        "error__startswith": "",
+        "event_digest__startswith": "",
+        "subject_digest": "",
+        "handled_by__contains": "",
     },
     RECEIPTS: {
-        "subject__startswith": "subject", "subject_digest__startswith": "", "user__email": ADDRESS,
-        "user": "1", "counts__contains": "", "error__startswith": "",
+        "subject__startswith": "subject",
+        "subject_digest__startswith": "",
+        "user__email": ADDRESS,
+        "user": "1",
+        "counts__contains": "",
+        "error__startswith": "",
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,8 @@ def test_nothing_can_be_added_changed_or_deleted(operator, identity):
         assert operator.get(reverse(f"{name}_delete", args=[row.pk])).status_code == 403
         before = row._meta.model.objects.values().get()
         changed = operator.post(
-            reverse(f"{name}_change", args=[row.pk]), dict.fromkeys(before, "x")
+            reverse(f"{name}_change", args=[row.pk]),
+            dict.fromkeys(before, "x"),
         )
         assert changed.status_code == 403
         assert row._meta.model.objects.values().get() == before
@@ -100,9 +101,14 @@ def test_a_page_needs_its_permission(name):
 def test_the_page_of_an_identity(operator, identity):
     text = page(operator, IDENTITY, identity.pk)
     for words in (
-        "Signed proofs, such as being 18 or older", "sha256:proof", ADDRESS, SUBJECT,
-        "The service took longer than TIMEOUT.", "Linked · sign-in", "claim.issued",
-    ):  # fmt: skip
+        "Signed proofs, such as being 18 or older",
+        "sha256:proof",
+        ADDRESS,
+        SUBJECT,
+        "The service took longer than TIMEOUT.",
+        "Linked · sign-in",
+        "claim.issued",
+    ):
         assert words in text
 
 
@@ -111,7 +117,10 @@ def test_what_the_service_wrote_is_escaped(operator, identity):
     make_claim(identity, "kyc_verified", {"provider": evil}, provider=evil)
     change_each(subject=evil, kyc_level=evil, last_error=evil, scopes=[evil])
     WebhookEvent.objects.update(
-        payload={"a": evil}, subject=evil, event_type=evil, error=evil
+        payload={"a": evil},
+        subject=evil,
+        event_type=evil,
+        error=evil,
     )
     assert not [text for text in every_page(operator) if evil in text]
 
@@ -134,7 +143,8 @@ def test_an_event_shows_its_payload_indented(operator, identity):
 
 def test_a_user_with_an_identity_is_not_deleted_by_the_way(operator, identity):
     operator.post(
-        reverse("admin:auth_user_delete", args=[identity.user_id]), {"post": "yes"}
+        reverse("admin:auth_user_delete", args=[identity.user_id]),
+        {"post": "yes"},
     )
     assert User.objects.filter(pk=identity.user_id).exists()
 
@@ -156,10 +166,15 @@ def test_the_sites_own_gates_with_their_values(operator):
     User.objects.filter(pk=identity.user_id).update(is_active=False)
     section = gates_of(operator, identity)
 
-    assert rows.items() >= {
-        "age_over_18": "closed", "country_resident=NG": "closed", "level_2": "open",
-        "recent_sign_in (10 min)": "asks at the visit",
-    }.items()  # fmt: skip
+    assert (
+        rows.items()
+        >= {
+            "age_over_18": "closed",
+            "country_resident=NG": "closed",
+            "level_2": "open",
+            "recent_sign_in (10 min)": "asks at the visit",
+        }.items()
+    )
     assert "identity-open" not in section
     assert "Your account on this site is disabled." in section
 
@@ -172,7 +187,8 @@ def test_the_buttons_of_a_page_name_its_row(operator):
     ErasureReceipt.objects.create(requested_at=timezone.now(), pk=1000)
     for name in (IDENTITY, EVENT, RECEIPT):
         named = re.findall(
-            r'name="_selected_action" value="([^"]*)"', page(operator, name, 1000)
+            r'name="_selected_action" value="([^"]*)"',
+            page(operator, name, 1000),
         )
         assert set(named) == {"1000"}, name
 

@@ -64,7 +64,8 @@ def ask(client: APIClient, name: str, body: object = None, **options: Any) -> An
 
 
 @pytest.mark.parametrize(
-    "kind", [versioning.URLPathVersioning, versioning.AcceptHeaderVersioning]
+    "kind",
+    [versioning.URLPathVersioning, versioning.AcceptHeaderVersioning],
 )
 def test_the_versions_of_the_sites_own_api_are_not_ours(signed_in, monkeypatch, kind):
     """Whichever way a request of the site says one, and without a default."""
@@ -119,14 +120,17 @@ def test_every_endpoint_has_its_manners(service, name):
     [
         ({"missing": ["No."]}, "missing: No."),
         # Of many rows, the second one's: as Django REST framework says it now, and as it did.
-        ({1: {"missing": ["No."]}}, "missing: No."), ([{}, {"missing": ["No."]}], "missing: No."),
-        ("No.", "No."), ([], "Invalid input."),
+        ({1: {"missing": ["No."]}}, "missing: No."),
+        ([{}, {"missing": ["No."]}], "missing: No."),
+        ("No.", "No."),
+        ([], "Invalid input."),
     ],
-)  # fmt: skip
+)
 def test_an_invalid_body_of_a_sites_own_view(found, detail):
     response = exception_handler(ValidationError(found), {})
     assert response is not None
-    assert (response.data["code"], response.data["detail"]) == ("invalid", detail)
+    assert response.data["code"] == "invalid"
+    assert response.data["detail"] == detail
     assert response.data["missing"] == ""
 
 
@@ -144,10 +148,14 @@ def test_a_whole_sign_in(service, browser, caplog):
     assert told.pop("csrf_token")
     assert told.pop("kyc_holds_until")[:2] == "20"
     assert told == {
-        "is_authenticated": True, "is_linked": True, "consent_revoked_at": None,
-        "kyc_level": "level_2", "kyc_status": "verified", "claims": {"age_over_18": True},
+        "is_authenticated": True,
+        "is_linked": True,
+        "consent_revoked_at": None,
+        "kyc_level": "level_2",
+        "kyc_status": "verified",
+        "claims": {"age_over_18": True},
         **SCOPES,
-    }  # fmt: skip
+    }
     assert ask(browser, "disconnect").json()["code"] == "no_other_way_in"
     assert "identity.disconnect_failed code=" in caplog.text
     LinkedIdentity.objects.update(made_account="")
@@ -165,13 +173,25 @@ TRUSTED = [FRONT_END, "https://*.example.net", "http://localhost:5173"]
 
 
 ELSEWHERE = (
-    "//evil.example", "https://evil.example/", "javascript:alert(1)", "adults/", "https:app",
-    "https://app.example.org.evil.example/", "https://app.example.org@evil.example/",
-    "https://evil.example\\@app.example.org/", "http://app.example.org/",
-    "https://app.example.org:444/", "https://a.example.net/", "https://*.example.net/",
-    "https://[", "https://app.example.org/\nx", "/" * 2001, f"{FRONT_END}/{'a' * 2000}",
-    "///app.example.org", "/\\evil.example",
-)  # fmt: skip
+    "//evil.example",
+    "https://evil.example/",
+    "javascript:alert(1)",
+    "adults/",
+    "https:app",
+    "https://app.example.org.evil.example/",
+    "https://app.example.org@evil.example/",
+    "https://evil.example\\@app.example.org/",
+    "http://app.example.org/",
+    "https://app.example.org:444/",
+    "https://a.example.net/",
+    "https://*.example.net/",
+    "https://[",
+    "https://app.example.org/\nx",
+    "/" * 2001,
+    f"{FRONT_END}/{'a' * 2000}",
+    "///app.example.org",
+    "/\\evil.example",
+)
 
 
 @override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED)
@@ -199,7 +219,9 @@ def test_a_bad_callback_is_a_problem_with_a_code(service, browser, caplog):
     caplog.set_level(0)
     state = begin(browser)
     assert is_refused(
-        ask(browser, "callback", {"state": state}), 400, "callback_invalid"
+        ask(browser, "callback", {"state": state}),
+        400,
+        "callback_invalid",
     )
     caplog.clear()
 
@@ -222,8 +244,14 @@ def test_nobody_learns_what_the_site_would_ask_for(django_assert_num_queries):
     with django_assert_num_queries(0):
         response = ask(strict, "me")
     told = response.json()
-    expected = {"is_authenticated": False, "is_linked": False, "claims": {}, "kyc_level": "",
-                "kyc_holds_until": None, **SCOPES}  # fmt: skip
+    expected = {
+        "is_authenticated": False,
+        "is_linked": False,
+        "claims": {},
+        "kyc_level": "",
+        "kyc_holds_until": None,
+        **SCOPES,
+    }
     assert response.status_code == 200
     assert told.items() >= expected.items()
     assert strict.cookies["csrftoken"].value
@@ -240,14 +268,20 @@ def test_me_is_what_the_gates_see(signed_in, user, django_assert_num_queries):
     make_claim(identity, "unique_human", revoked_at=LONG_AGO)
     with django_assert_num_queries(4):
         told = ask(signed_in, "me").json()
-    expected = {"is_linked": True, "claims": {"age_over_18": True}, "kyc_level": "level_2",
-                "kyc_status": "run_out", "kyc_holds_until": "2020-01-03T00:00:00Z"}  # fmt: skip
+    expected = {
+        "is_linked": True,
+        "claims": {"age_over_18": True},
+        "kyc_level": "level_2",
+        "kyc_status": "run_out",
+        "kyc_holds_until": "2020-01-03T00:00:00Z",
+    }
     assert told.items() >= expected.items()
     LinkedIdentity.objects.update(kyc_status="rejected")
     assert ask(signed_in, "me").json()["kyc_status"] == "rejected"
     LinkedIdentity.objects.update(consent=Consent.REVOKED, revoked_at=LONG_AGO)
     told = ask(signed_in, "me").json()
-    assert (told["is_linked"], told["claims"]) == (False, {})
+    assert told["is_linked"] is False
+    assert told["claims"] == {}
     assert told["consent_revoked_at"] == "2020-01-01T00:00:00Z"
     # Whoever signed in with a password stays signed in, and may disconnect twice.
     for is_linked in (True, False):
@@ -260,7 +294,8 @@ def test_a_device_neither_reads_nor_links_nor_disconnects(browser, user):
     browser.force_authenticate(device(user))
     assert ask(browser, "me").json()["is_linked"] is False
     for refused in (ask(browser, "disconnect"), hand_in(browser)):
-        assert (refused.status_code, refused["WWW-Authenticate"]) == (401, "Session")
+        assert refused.status_code == 401
+        assert refused["WWW-Authenticate"] == "Session"
     for page in (account.account, account.download, account.disconnect):
         request: Any = RequestFactory().get("/")
         request.user, request.session = device(user), {}
@@ -283,16 +318,33 @@ def test_the_answer_to_a_code_says_what_the_site_now_holds(service, signed_in, c
 @pytest.mark.parametrize(
     ("answer", "status", "expected"),
     [
-        (refusal("POA_REQUIRED", "403 No", kyc_required=True, kyc_url="https://k.example/"), 403,
-         {"code": "verification_policy_not_met", "recovery": "verify",
-          "kyc_url": "https://k.example/"}),
-        (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), 503,
-         {"code": "rate_limited", "recovery": "retry", "retry_after": 7}),
-        (fake_service.answer({"success": True, "data": {"request_id": "req_9"}}), 502,
-         {"code": "malformed_answer", "recovery": "retry", "request_id": "req_9"}),
+        (
+            refusal(
+                "POA_REQUIRED",
+                "403 No",
+                kyc_required=True,
+                kyc_url="https://k.example/",
+            ),
+            403,
+            {
+                "code": "verification_policy_not_met",
+                "recovery": "verify",
+                "kyc_url": "https://k.example/",
+            },
+        ),
+        (
+            http(b"", status="429 Slow", headers="Retry-After: 7\r\n"),
+            503,
+            {"code": "rate_limited", "recovery": "retry", "retry_after": 7},
+        ),
+        (
+            fake_service.answer({"success": True, "data": {"request_id": "req_9"}}),
+            502,
+            {"code": "malformed_answer", "recovery": "retry", "request_id": "req_9"},
+        ),
     ],
     ids=lambda value: str(value)[:40],
-)  # fmt: skip
+)
 def test_errors_are_for_machines(service, signed_in, caplog, answer, status, expected):
     service.answers["request"] = answer
     response = hand_in(signed_in)
@@ -307,7 +359,8 @@ def test_errors_are_for_machines(service, signed_in, caplog, answer, status, exp
         "code_spent": True,
     }
 
-    assert (response.status_code, problem) == (status, of_all | expected)
+    assert response.status_code == status
+    assert problem == of_all | expected
     assert f"reference={reference} " in caplog.text
     assert CODE not in caplog.text + str(response.content)
 
@@ -365,7 +418,9 @@ def test_a_foreign_form_changes_nothing(user, content_type):
             address = reverse(f"identity_api:{name}")
             how = {"content_type": content_type, "headers": headers}
             assert is_refused(
-                client.post(address, b"", **how), 403, "permission_denied"
+                client.post(address, b"", **how),
+                403,
+                "permission_denied",
             )
     assert LinkedIdentity.objects.count() == 1
 

@@ -90,7 +90,7 @@ def handing_in(code: str) -> Way:
 def with_countries(page: Page) -> None:
     """The page of a gate for many countries, which are unfolded."""
     page.goto(
-        f"{MISSING}AT|BE|BG|HR|CY|CZ|DK|EE|FI|FR|DE|GR|HU|IE|IT|LV|LT|LU|MT|NL|PL|PT|RO|SK"
+        f"{MISSING}AT|BE|BG|HR|CY|CZ|DK|EE|FI|FR|DE|GR|HU|IE|IT|LV|LT|LU|MT|NL|PL|PT|RO|SK",
     )
     page.locator("main summary").click()
 
@@ -120,7 +120,10 @@ PAGES = (
     Exhibit("account-withdrawn", at("/identity/account/"), "withdrawn", looks=EXTREMES),
     Exhibit("account-rejected", at("/identity/account/"), "rejected", looks=MAGNIFIED),
     Exhibit(
-        "account-unverifiable", at("/identity/account/"), "unverifiable", looks=EXTREMES
+        "account-unverifiable",
+        at("/identity/account/"),
+        "unverifiable",
+        looks=EXTREMES,
     ),
     Exhibit("account-by-code", at("/identity/account/"), "by_code"),
     Exhibit("account-unlinked", at("/identity/account/"), "unlinked"),
@@ -163,7 +166,11 @@ EXAMPLE_PAGES = (
 )
 # Another state of a page is the same page: in the bare frame each page is looked at once.
 BARE_PAGES = (
-    *(replace(exhibit, looks=EXTREMES) for exhibit in PAGES if exhibit.looks == EVERY_LOOK),
+    *(
+        replace(exhibit, looks=EXTREMES)
+        for exhibit in PAGES
+        if exhibit.looks == EVERY_LOOK
+    ),
     Exhibit("hop", held_hop),
     Exhibit("buttons", at("/")),
-)  # fmt: skip
+)

@@ -61,7 +61,9 @@ def shoot(page: Page, name: str) -> None:
     """Keep what the page looks like, as ``name``.png in the folder ``IDENTITY_SCREENSHOTS``."""
     if SHOTS:
         page.screenshot(
-            path=Path(SHOTS) / f"{name}.png", full_page=True, animations="disabled"
+            path=Path(SHOTS) / f"{name}.png",
+            full_page=True,
+            animations="disabled",
         )
 
 
@@ -106,7 +108,11 @@ def looks_well_on_paper(page: Page, pressed: str) -> None:
 
 
 def looks_well(
-    page: Page, name: str, looks: Iterable[Look], *, ours: bool = True
+    page: Page,
+    name: str,
+    looks: Iterable[Look],
+    *,
+    ours: bool = True,
 ) -> None:
     """In each look: nothing scrolls sideways, and axe finds nothing.
 

@@ -98,40 +98,76 @@ SMALL: dict[str, Any] = {"width": 390, "height": 900}
 PICTURES = (
     Picture(name="sign-in", site="example", path=f"{MISSING}age_over_18&next=/adults/"),
     Picture(
-        name="account", site="example", path="/identity/account/", person="proven", prepare=unfold
+        name="account",
+        site="example",
+        path="/identity/account/",
+        person="proven",
+        prepare=unfold,
     ),
     Picture(
-        name="account-ar", site="example", path="/identity/account/", person="proven",
-        width=320, locale="ar",
+        name="account-ar",
+        site="example",
+        path="/identity/account/",
+        person="proven",
+        width=320,
+        locale="ar",
     ),
     Picture(name="gate-closed", site="example", path="/residents/", person="run_out"),
     Picture(name="buttons", site="bare", path="/", width=320),
     Picture(name="circle", site="example", path="/", width=1280, scheme="dark"),
     Picture(name="confirm", site="example", path="/leave/", person="proven", width=390),
     Picture(
-        name="one-scope-more", site="example", path=f"{MISSING}documents:read",
-        person="proven", width=390,
+        name="one-scope-more",
+        site="example",
+        path=f"{MISSING}documents:read",
+        person="proven",
+        width=390,
     ),
     Picture(
-        name="admin-identity", site="operated", path=f"{ADMIN}/linkedidentity/?q=hadiza",
-        person="operator", width=1280, prepare=open_person,
+        name="admin-identity",
+        site="operated",
+        path=f"{ADMIN}/linkedidentity/?q=hadiza",
+        person="operator",
+        width=1280,
+        prepare=open_person,
     ),
     Picture(name="demo-closed", site="demo", path="/adults/", **SMALL),
-    Picture(name="demo-consent", site="demo", path="/adults/", prepare=ask_ada, **SMALL),
-    Picture(name="demo-open", site="demo", path="/adults/", prepare=let_ada_in, **SMALL),
     Picture(
-        name="sandbox-sign-in", site="demo", path="/identity/login/", width=1280,
+        name="demo-consent",
+        site="demo",
+        path="/adults/",
+        prepare=ask_ada,
+        **SMALL,
+    ),
+    Picture(
+        name="demo-open",
+        site="demo",
+        path="/adults/",
+        prepare=let_ada_in,
+        **SMALL,
+    ),
+    Picture(
+        name="sandbox-sign-in",
+        site="demo",
+        path="/identity/login/",
+        width=1280,
         prepare=sign_in_at_the_sandbox,
     ),
     Picture(
-        name="sandbox-console", site="demo", path="/identity/login/", width=1280,
+        name="sandbox-console",
+        site="demo",
+        path="/identity/login/",
+        width=1280,
         prepare=let_something_happen,
     ),
     Picture(
-        name="admin-overview", site="demo", path=f"/admin/login/?next={ADMIN}/overview/",
-        width=1280, prepare=sign_in_to_the_admin,
+        name="admin-overview",
+        site="demo",
+        path=f"/admin/login/?next={ADMIN}/overview/",
+        width=1280,
+        prepare=sign_in_to_the_admin,
     ),
-)  # fmt: skip
+)
 
 
 @contextmanager
@@ -147,7 +183,7 @@ def at(name: str) -> Iterator[Site]:
             port, database = free_port(), folder / "demo.sqlite3"
             wanted = (OPERATORS, HISTORY)
             stack.enter_context(
-                started(port, SANDBOX_PORT, database, folder, wanted=wanted)
+                started(port, SANDBOX_PORT, database, folder, wanted=wanted),
             )
             yield Site(f"http://{HOST}:{port}", {})
             return
@@ -174,13 +210,14 @@ def draw(picture: Picture, browser: Browser, place: Site) -> None:
         if picture.person:
             key = place.sessions[picture.person]
             context.add_cookies(
-                [{"name": "sessionid", "value": key, "url": place.address}]
+                [{"name": "sessionid", "value": key, "url": place.address}],
             )
         page = context.new_page()
         page.goto(picture.path)
         picture.prepare(page)
         tall = min(
-            picture.height, page.evaluate("document.documentElement.scrollHeight")
+            picture.height,
+            page.evaluate("document.documentElement.scrollHeight"),
         )
         page.screenshot(
             path=IMAGES / f"{picture.name}.png",

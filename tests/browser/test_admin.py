@@ -60,12 +60,21 @@ def person(name: str) -> Way:
 PAGES = (
     Exhibit("index", at("/admin/")),
     Exhibit("identities", at(IDENTITIES)),
-    Exhibit("identities-filtered", at(f"{IDENTITIES}?failing=yes&environment__exact=test")),
+    Exhibit(
+        "identities-filtered",
+        at(f"{IDENTITIES}?failing=yes&environment__exact=test"),
+    ),
     Exhibit("identities-nobody", at(f"{IDENTITIES}?q=nobody")),
-    *(Exhibit(f"identity-{name}", person(name)) for name in (CLOSED_OUT, "ada", "dayo", "musa")),
+    *(
+        Exhibit(f"identity-{name}", person(name))
+        for name in (CLOSED_OUT, "ada", "dayo", "musa")
+    ),
     Exhibit("identity-history", at(f"{IDENTITIES}1/history/")),
     Exhibit("events", at(EVENTS)),
-    Exhibit("events-filtered", at(f"{EVENTS}?type=kyc.verified&outcome__exact=applied")),
+    Exhibit(
+        "events-filtered",
+        at(f"{EVENTS}?type=kyc.verified&outcome__exact=applied"),
+    ),
     Exhibit("events-none", at(f"{EVENTS}?q=nothing")),
     Exhibit(
         "event",
@@ -77,7 +86,7 @@ PAGES = (
     Exhibit("receipt-pending", the_first(f"{RECEIPTS}?state=pending")),
     Exhibit("receipt", the_first(f"{RECEIPTS}?state=erased")),
     Exhibit("overview", at(OVERVIEW)),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("exhibit", PAGES, ids=str)
@@ -103,7 +112,9 @@ LONG_NAME = """document.querySelector('#result_list tbody th a').textContent =
 
 
 @pytest.mark.parametrize(
-    "path", [IDENTITIES, EVENTS, RECEIPTS], ids=["identities", "events", "receipts"]
+    "path",
+    [IDENTITIES, EVENTS, RECEIPTS],
+    ids=["identities", "events", "receipts"],
 )
 @pytest.mark.parametrize("locale", ["en-US", "ar", "pt-BR", "fr"])
 def test_a_list_is_not_cut_by_its_filters(visit, operated_site, path, locale):

@@ -24,8 +24,10 @@ from tests.sandbox.driver import Application, Person, Sandbox, started
 from tests.sandbox.receiver import Receiver
 
 PHONE: dict[str, Any] = {
-    "viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True,
-}  # fmt: skip
+    "viewport": {"width": 390, "height": 780},
+    "is_mobile": True,
+    "has_touch": True,
+}
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
 LOOKS = (Look(320, text="200%"), Look(390), Look(1280))
 
@@ -120,7 +122,8 @@ def test_the_walk_in_a_browser(demo):
     }
     # To the service and back, with fresh proofs.
     account(page).get_by_role(
-        "button", name="Check again with Sandbox Identity"
+        "button",
+        name="Check again with Sandbox Identity",
     ).click()
     page.locator("button[name=allow]").click()
     page.wait_for_url("/identity/account/")
@@ -136,8 +139,10 @@ def paste(page: Page, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scripts", "member"), [(True, MEMBERS[0]), (False, MEMBERS[1])], ids=["scripts", "none"]
-)  # fmt: skip
+    ("scripts", "member"),
+    [(True, MEMBERS[0]), (False, MEMBERS[1])],
+    ids=["scripts", "none"],
+)
 def test_a_person_pastes_a_code(demo, scripts, member):
     """From the account at the service to an open page, by one paste and one press."""
     code = make_code(demo.window(), demo.pages, demo.new_person(verified=True))
@@ -186,7 +191,10 @@ def is_open(page: Page, path: str) -> bool:
 
 
 def decide(
-    page: Page, answer: str = "allow", *, without_documents: bool = False
+    page: Page,
+    answer: str = "allow",
+    *,
+    without_documents: bool = False,
 ) -> None:
     page.get_by_role("button", name="Decide at Sandbox Identity").click()
     if without_documents:

@@ -37,10 +37,31 @@ RINGED = """() => {
   return [(held.textContent || held.value || '').trim(), style.outlineStyle !== 'none'];
 }"""
 #: Names, which are the same in every language.
-NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", "Obi", "Femi",
-         "Mensah", "NG", "GH", "English", "français", "português", "Português", "Brasil",
-         "español", "CNX-XXXX-XXXX", "default", "Kofi",
-         "kofis-subject"}  # fmt: skip
+NAMES = {
+    "Ajo",
+    "Circle",
+    "Connect",
+    "Verify",
+    "Ltd",
+    "Identity",
+    "KYC",
+    "Ada",
+    "Obi",
+    "Femi",
+    "Mensah",
+    "NG",
+    "GH",
+    "English",
+    "français",
+    "português",
+    "Português",
+    "Brasil",
+    "español",
+    "CNX-XXXX-XXXX",
+    "default",
+    "Kofi",
+    "kofis-subject",
+}
 # 1280 by 1024 at 400 % (WCAG 1.4.10): as wide as a phone, and less high.
 ZOOM = {"width": 320, "height": 256}
 #: What has the name of the site or of the service in it: the header, titles, buttons.
@@ -82,15 +103,37 @@ def test_from_right_to_left(visit, example_site, exhibit):
 @pytest.mark.parametrize(
     ("person", "path", "expected"),
     [
-        ("", "/identity/login/", ["Skip to content", "Ajo Circle", "Circles", "Naira circles",
-                                  "Loans", "Your details", "Continue with your identity service",
-                                  "Sign in with a password"]),
-        ("proven", "/identity/disconnect/", ["Skip to content", "Ajo Circle", "Circles",
-                                             "Naira circles", "Loans", "Your details",
-                                             "Erase my data", "Cancel"]),
+        (
+            "",
+            "/identity/login/",
+            [
+                "Skip to content",
+                "Ajo Circle",
+                "Circles",
+                "Naira circles",
+                "Loans",
+                "Your details",
+                "Continue with your identity service",
+                "Sign in with a password",
+            ],
+        ),
+        (
+            "proven",
+            "/identity/disconnect/",
+            [
+                "Skip to content",
+                "Ajo Circle",
+                "Circles",
+                "Naira circles",
+                "Loans",
+                "Your details",
+                "Erase my data",
+                "Cancel",
+            ],
+        ),
     ],
     ids=["sign-in", "disconnect"],
-)  # fmt: skip
+)
 def test_every_control_is_reached_in_order(visit, example_site, person, path, expected):
     """Tab goes through links and buttons in reading order, and each one shows that it has focus."""
     page = visit(example_site, person)
@@ -145,7 +188,7 @@ def test_the_strict_policy_is_really_there(visit, example_site, windows):
     page = visit(example_site)
     page.goto("/")
     page.evaluate(
-        "document.body.append(Object.assign(document.createElement('script'), {text: '1'}))"
+        "document.body.append(Object.assign(document.createElement('script'), {text: '1'}))",
     )
     assert windows.complaints != []
     windows.complaints.clear()
@@ -168,7 +211,8 @@ def test_a_name_without_a_space_is_broken(visit, bare_site, locale):
     page = visit(bare_site, "by_code", locale=locale)
     page.goto("/identity/account/")
     page.evaluate(
-        RENAME, "identity-verification-service.customers.example".replace("-", "")
+        RENAME,
+        "identity-verification-service.customers.example".replace("-", ""),
     )
     for look in (Look(320), Look(320, text="200%"), Look(1280)):
         page.set_viewport_size({"width": look.width, "height": 800})
@@ -199,7 +243,11 @@ def too_late(page: Page) -> None:
     ids=["code", "callback", "refused", "denied", "account-exists", "too-late"],
 )
 def test_the_error_is_in_sight_and_has_the_focus(
-    visit, example_site, way, person, title
+    visit,
+    example_site,
+    way,
+    person,
+    title,
 ):
     """The page after an error does not look like the page before it."""
     page = visit(example_site, person, viewport=ZOOM)
@@ -234,10 +282,22 @@ fresh = count(1)
 #: errors are a test's of ``tests/views``: their page is one.
 NOT_MET = refusal("POA_REQUIRED", "403 No", kyc_required=True, kyc_url=KYC_URL)
 NOES = [
-    ("connect", {"request": NOT_MET}, "unlinked", "verification_policy_not_met", "address"),
-    ("connect", {"request": html("500 Oops")}, "unlinked", "connect_outcome_unknown", "account"),
+    (
+        "connect",
+        {"request": NOT_MET},
+        "unlinked",
+        "verification_policy_not_met",
+        "address",
+    ),
+    (
+        "connect",
+        {"request": html("500 Oops")},
+        "unlinked",
+        "connect_outcome_unknown",
+        "account",
+    ),
     ("sign-in", {"token": html("503 No")}, "", "service_unavailable", "Try again"),
-]  # fmt: skip
+]
 Answering = tuple[FakeService, Site]
 
 
@@ -259,7 +319,10 @@ def test_an_answer_that_is_no(visit, answering, to, answers, person, code, way_o
     service.answers, service.subject = answers, "nobody-here-yet"
     way = handing_in(a_code()) if to == "connect" else coming_back(code="c")
     page = look_at(
-        visit, site, Exhibit(f"{to}-{code}", way, person, EXTREMES), "answers"
+        visit,
+        site,
+        Exhibit(f"{to}-{code}", way, person, EXTREMES),
+        "answers",
     )
     assert way_on in page.locator("main").inner_text()
     assert page.locator("main code").all_inner_texts()[-1] == code

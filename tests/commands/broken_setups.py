@@ -211,7 +211,8 @@ def full_disk(code: object) -> BreakIt:
 
 
 cut_connection, closed_connection, no_tables = map(
-    failing_statements, (_cut, _close, _miss)
+    failing_statements,
+    (_cut, _close, _miss),
 )
 
 
@@ -272,9 +273,15 @@ def upkeep(**columns: Any) -> BreakIt:
 def sign_in_that(outcome: str) -> BreakIt:
     def break_it(_site: Site) -> None:
         AuthorizationRequest.objects.create(
-            environment="test", purpose="sign_in", expires_at=NOW + HOUR, state_digest="s",
-            browser_digest="b", scopes=[], redirect_uri="", outcome=outcome,
-        )  # fmt: skip
+            environment="test",
+            purpose="sign_in",
+            expires_at=NOW + HOUR,
+            state_digest="s",
+            browser_digest="b",
+            scopes=[],
+            redirect_uri="",
+            outcome=outcome,
+        )
 
     return break_it
 
@@ -300,141 +307,290 @@ STOPPED = ("upkeep", PROBLEM, "upkeep ran at", "beat")
 PAUSED = ("upkeep", WARNING, "re-fetches pause until", "--pause 0")
 #: What is broken | each sign of it: the check, its level, the cause and the remedy.
 SETUPS: dict[str, tuple[Any, ...]] = {
-    "wrong secret": (wrong_secret, ("client", PROBLEM, "invalid_client", "CLIENT_SECRET")),
-    "wrong client id": (answering("token", oauth_error("unauthorized_client", "400 No")),
-        ("client", PROBLEM, "unauthorized_client", "CLIENT_ID")),
-    "wrong environment": (answering("token", refusal("ENVIRONMENT_MISMATCH", "403 No")),
-        ("client", PROBLEM, "ENVIRONMENT_MISMATCH", "ENVIRONMENT")),
-    "wrong path in AUTH_URL": (answering("token", html("404 Not Found")),
-        ("address", PROBLEM, "AUTH_URL is not usable", "path")),
-    "a framework at AUTH_URL": (answering("token", oauth_error("Not Found", "404 Not Found")),
-        ("address", PROBLEM, "AUTH_URL is not usable", "path")),
-    "forbidden BASE_URL": (answering("profile", refusal("FORBIDDEN", "403 Forbidden")),
-        ("address", PROBLEM, "BASE_URL is not usable", "BASE_URL")),
-    "wrong path in BASE_URL": (answering("profile", html("404 Not Found")),
-        ("address", PROBLEM, "BASE_URL is not usable", "path")),
-    "busy AUTH_URL": (answering("token", http(b"", status="429 Slow")),
-        ("address", WARNING, "AUTH_URL asks for fewer calls", "Wait")),
-    "AUTH_URL that is down": (answering("token", html("503 Service Unavailable")),
-        ("address", PROBLEM, "AUTH_URL is not usable: it answers HTTP 503", "down")),
-    "BASE_URL that is down": (answering("profile", answer({"error": "oops"}, status="500 Oops")),
-        ("address", PROBLEM, "BASE_URL is not usable: it answers HTTP 500", "down")),
-    "busy key set": (answering("jwks", http(b"", status="429 Slow")),
-        ("key_set", WARNING, "asks for fewer calls", "REFETCHES_PER_MINUTE")),
-    "key set that is down": (answering("jwks", html("502 Bad Gateway")),
-        ("key_set", PROBLEM, "it answers HTTP 502", "down or overloaded")),
-    "malformed key set": (answering("jwks", answer([])),
-        ("key_set", PROBLEM, "malformed_answer", "API_ORIGIN")),
-    "keys of no use": (answering("jwks", {"keys": [jwk("a", use="enc")]}),
-        ("key_set", PROBLEM, "every credential is rejected", "Tell the service")),
-    "unknown host": (unknown_host, ("key_set", PROBLEM, "host name is unknown", "resolver")),
-    "refused connection": (refused_connection,
-        ("key_set", PROBLEM, "nothing listens there", "port")),
-    "untrusted certificate": (unreachable("SSLCertVerificationError"),
-        ("key_set", PROBLEM, "is not trusted", "SSL_CERT_FILE")),
+    "wrong secret": (
+        wrong_secret,
+        ("client", PROBLEM, "invalid_client", "CLIENT_SECRET"),
+    ),
+    "wrong client id": (
+        answering("token", oauth_error("unauthorized_client", "400 No")),
+        ("client", PROBLEM, "unauthorized_client", "CLIENT_ID"),
+    ),
+    "wrong environment": (
+        answering("token", refusal("ENVIRONMENT_MISMATCH", "403 No")),
+        ("client", PROBLEM, "ENVIRONMENT_MISMATCH", "ENVIRONMENT"),
+    ),
+    "wrong path in AUTH_URL": (
+        answering("token", html("404 Not Found")),
+        ("address", PROBLEM, "AUTH_URL is not usable", "path"),
+    ),
+    "a framework at AUTH_URL": (
+        answering("token", oauth_error("Not Found", "404 Not Found")),
+        ("address", PROBLEM, "AUTH_URL is not usable", "path"),
+    ),
+    "forbidden BASE_URL": (
+        answering("profile", refusal("FORBIDDEN", "403 Forbidden")),
+        ("address", PROBLEM, "BASE_URL is not usable", "BASE_URL"),
+    ),
+    "wrong path in BASE_URL": (
+        answering("profile", html("404 Not Found")),
+        ("address", PROBLEM, "BASE_URL is not usable", "path"),
+    ),
+    "busy AUTH_URL": (
+        answering("token", http(b"", status="429 Slow")),
+        ("address", WARNING, "AUTH_URL asks for fewer calls", "Wait"),
+    ),
+    "AUTH_URL that is down": (
+        answering("token", html("503 Service Unavailable")),
+        ("address", PROBLEM, "AUTH_URL is not usable: it answers HTTP 503", "down"),
+    ),
+    "BASE_URL that is down": (
+        answering("profile", answer({"error": "oops"}, status="500 Oops")),
+        ("address", PROBLEM, "BASE_URL is not usable: it answers HTTP 500", "down"),
+    ),
+    "busy key set": (
+        answering("jwks", http(b"", status="429 Slow")),
+        ("key_set", WARNING, "asks for fewer calls", "REFETCHES_PER_MINUTE"),
+    ),
+    "key set that is down": (
+        answering("jwks", html("502 Bad Gateway")),
+        ("key_set", PROBLEM, "it answers HTTP 502", "down or overloaded"),
+    ),
+    "malformed key set": (
+        answering("jwks", answer([])),
+        ("key_set", PROBLEM, "malformed_answer", "API_ORIGIN"),
+    ),
+    "keys of no use": (
+        answering("jwks", {"keys": [jwk("a", use="enc")]}),
+        ("key_set", PROBLEM, "every credential is rejected", "Tell the service"),
+    ),
+    "unknown host": (
+        unknown_host,
+        ("key_set", PROBLEM, "host name is unknown", "resolver"),
+    ),
+    "refused connection": (
+        refused_connection,
+        ("key_set", PROBLEM, "nothing listens there", "port"),
+    ),
+    "untrusted certificate": (
+        unreachable("SSLCertVerificationError"),
+        ("key_set", PROBLEM, "is not trusted", "SSL_CERT_FILE"),
+    ),
     "no TLS": (no_tls, ("key_set", PROBLEM, "speaks no TLS", "scheme")),
-    "refusing proxy": (unreachable("ProxyError"),
-        ("key_set", PROBLEM, "the proxy refuses", "PROXY")),
-    "silent service": (silent_service, ("key_set", PROBLEM, "no answer in time", "firewall")),
-    "the service's clock": (services_clock, ("clock", WARNING, "the service differs by +9", "NTP")),
-    "unusable settings": (unusable_settings,
-        ("settings", PROBLEM, "ENVIRONMENT is invalid", "live")),
-    "no webhook secret": (no_webhook_secret,
-        ("settings", WARNING, "no WEBHOOK_SECRETS", "Register")),
-    "never migrated": (unapplying(None),
-        ("migrations", PROBLEM, "the first is 0001_initial", "migrate")),
-    "migration pending": (unapplying(1), ("migrations", PROBLEM, "1 migration(s)", "migrate")),
-    "read-only database": (read_only_database,
-        ("database", PROBLEM, "takes no writes", "read-only")),
-    "full disk of PostgreSQL": (full_disk("53100"),
-        ("database", PROBLEM, "no writes (OperationalError 53100)", "room")),
-    "full disk of SQLite": (full_disk("SQLITE_FULL"),
-        ("database", PROBLEM, "SQLITE_FULL", "disk is full")),
-    "full disk of MySQL": (full_disk(1021), ("database", PROBLEM, "1021", "disk is full")),
-    "full table of MySQL": (full_disk(1114), ("database", PROBLEM, "1114", "disk is full")),
-    "cut connection": (cut_connection, ("database", PROBLEM, "OperationalError", "DATABASES")),
-    "closed connection": (closed_connection, ("database", PROBLEM, "InterfaceError", "DATABASES")),
+    "refusing proxy": (
+        unreachable("ProxyError"),
+        ("key_set", PROBLEM, "the proxy refuses", "PROXY"),
+    ),
+    "silent service": (
+        silent_service,
+        ("key_set", PROBLEM, "no answer in time", "firewall"),
+    ),
+    "the service's clock": (
+        services_clock,
+        ("clock", WARNING, "the service differs by +9", "NTP"),
+    ),
+    "unusable settings": (
+        unusable_settings,
+        ("settings", PROBLEM, "ENVIRONMENT is invalid", "live"),
+    ),
+    "no webhook secret": (
+        no_webhook_secret,
+        ("settings", WARNING, "no WEBHOOK_SECRETS", "Register"),
+    ),
+    "never migrated": (
+        unapplying(None),
+        ("migrations", PROBLEM, "the first is 0001_initial", "migrate"),
+    ),
+    "migration pending": (
+        unapplying(1),
+        ("migrations", PROBLEM, "1 migration(s)", "migrate"),
+    ),
+    "read-only database": (
+        read_only_database,
+        ("database", PROBLEM, "takes no writes", "read-only"),
+    ),
+    "full disk of PostgreSQL": (
+        full_disk("53100"),
+        ("database", PROBLEM, "no writes (OperationalError 53100)", "room"),
+    ),
+    "full disk of SQLite": (
+        full_disk("SQLITE_FULL"),
+        ("database", PROBLEM, "SQLITE_FULL", "disk is full"),
+    ),
+    "full disk of MySQL": (
+        full_disk(1021),
+        ("database", PROBLEM, "1021", "disk is full"),
+    ),
+    "full table of MySQL": (
+        full_disk(1114),
+        ("database", PROBLEM, "1114", "disk is full"),
+    ),
+    "cut connection": (
+        cut_connection,
+        ("database", PROBLEM, "OperationalError", "DATABASES"),
+    ),
+    "closed connection": (
+        closed_connection,
+        ("database", PROBLEM, "InterfaceError", "DATABASES"),
+    ),
     "no tables": (no_tables, ("database", PROBLEM, "does not answer", "migrate")),
-    "missing table": (renaming(CLAIMS, "table", CLAIMS), ("database", PROBLEM, CLAIMS, "backup")),
-    "missing column": (renaming(CLAIMS, "column", "proof_hash"),
-        ("database", PROBLEM, f"lack columns: {CLAIMS}", "backup")),
-    "dead broker": (lambda site: site.use_broker(f"redis://127.0.0.1:{site.closed_port()}/0"),
-        ("broker", PROBLEM, "does not answer", "CELERY_BROKER_URL")),
-    "silent broker": (lambda site: site.use_broker(f"redis://127.0.0.1:{site.port()}/0"),
-        ("broker", PROBLEM, "does not answer", "CELERY_BROKER_URL")),
-    "broker without its client": (lambda site: site.use_broker("mongodb://127.0.0.1"),
-        ("broker", PROBLEM, "missing: No module named", "Install")),
-    "no broker": (lambda site: site.use_broker(""),
-        ("broker", WARNING, "identity_upkeep every minute", "")),
-    "eager tasks": (lambda site: site.use_broker("", task_always_eager=True),
-        ("broker", WARNING, "tasks run inside requests", "Start a worker")),
+    "missing table": (
+        renaming(CLAIMS, "table", CLAIMS),
+        ("database", PROBLEM, CLAIMS, "backup"),
+    ),
+    "missing column": (
+        renaming(CLAIMS, "column", "proof_hash"),
+        ("database", PROBLEM, f"lack columns: {CLAIMS}", "backup"),
+    ),
+    "dead broker": (
+        lambda site: site.use_broker(f"redis://127.0.0.1:{site.closed_port()}/0"),
+        ("broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
+    ),
+    "silent broker": (
+        lambda site: site.use_broker(f"redis://127.0.0.1:{site.port()}/0"),
+        ("broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
+    ),
+    "broker without its client": (
+        lambda site: site.use_broker("mongodb://127.0.0.1"),
+        ("broker", PROBLEM, "missing: No module named", "Install"),
+    ),
+    "no broker": (
+        lambda site: site.use_broker(""),
+        ("broker", WARNING, "identity_upkeep every minute", ""),
+    ),
+    "eager tasks": (
+        lambda site: site.use_broker("", task_always_eager=True),
+        ("broker", WARNING, "tasks run inside requests", "Start a worker"),
+    ),
     "dead cache": (dead_cache, ("cache", PROBLEM, "does not answer", "CACHES")),
-    "forgetful cache": (cached("dummy.DummyCache"),
-        ("cache", WARNING, "it keeps nothing", "CACHES")),
-    "upkeep that never ran": (upkeep(begun_at=NEVER),
-        ("upkeep", WARNING, "has not run yet", "identity_upkeep")),
+    "forgetful cache": (
+        cached("dummy.DummyCache"),
+        ("cache", WARNING, "it keeps nothing", "CACHES"),
+    ),
+    "upkeep that never ran": (
+        upkeep(begun_at=NEVER),
+        ("upkeep", WARNING, "has not run yet", "identity_upkeep"),
+    ),
     "upkeep that is needed and never ran": (
         all_of(upkeep(begun_at=NEVER), identities({"refetch_due_at": NOW + DAY})),
-        ("upkeep", PROBLEM, "has not run yet", "autodiscover_tasks")),
+        ("upkeep", PROBLEM, "has not run yet", "autodiscover_tasks"),
+    ),
     "upkeep before the clock was set back": (
-        all_of(upkeep(begun_at=NOW + 9 * DAY), identities({"refetch_due_at": NOW + DAY})), STOPPED),
-    "upkeep that stopped": (all_of(upkeep(begun_at=LATE), overdue_rows),
-        STOPPED, ("due_rows", PROBLEM, "due for over 15 minutes: 1", "upkeep")),
-    "upkeep that stopped for handlers": (all_of(upkeep(begun_at=LATE), overdue_handlers),
+        all_of(
+            upkeep(begun_at=NOW + 9 * DAY),
+            identities({"refetch_due_at": NOW + DAY}),
+        ),
+        STOPPED,
+    ),
+    "upkeep that stopped": (
+        all_of(upkeep(begun_at=LATE), overdue_rows),
+        STOPPED,
+        ("due_rows", PROBLEM, "due for over 15 minutes: 1", "upkeep"),
+    ),
+    "upkeep that stopped for handlers": (
+        all_of(upkeep(begun_at=LATE), overdue_handlers),
         ("upkeep", WARNING, "upkeep ran at", ""),
-        ("handlers", PROBLEM, "15 minutes: 1", "upkeep")),
+        ("handlers", PROBLEM, "15 minutes: 1", "upkeep"),
+    ),
     "paused upkeep": (paused_upkeep, PAUSED),
-    "overdue in a pause": (all_of(overdue_rows, paused_upkeep),
-        PAUSED, ("due_rows", PROBLEM, "over 15 minutes: 1", "REFETCHES_PER_MINUTE")),
-    "overdue beside a run": (all_of(overdue_rows, upkeep(begun_at=NOW)),
-        ("due_rows", PROBLEM, "due for over 15 minutes: 1", "workers")),
-    "overdue handlers": (overdue_handlers,
-        ("handlers", PROBLEM, "15 minutes: 1", "handler_failed")),
+    "overdue in a pause": (
+        all_of(overdue_rows, paused_upkeep),
+        PAUSED,
+        ("due_rows", PROBLEM, "over 15 minutes: 1", "REFETCHES_PER_MINUTE"),
+    ),
+    "overdue beside a run": (
+        all_of(overdue_rows, upkeep(begun_at=NOW)),
+        ("due_rows", PROBLEM, "due for over 15 minutes: 1", "workers"),
+    ),
+    "overdue handlers": (
+        overdue_handlers,
+        ("handlers", PROBLEM, "15 minutes: 1", "handler_failed"),
+    ),
     # One can be replayed; the other's content is deleted.
-    "failed events": (events({}, {"event_id": "", "payload": None}, outcome=EventOutcome.FAILED),
-        ("events", PROBLEM, "failed for good: 1", "identity_replay")),
+    "failed events": (
+        events({}, {"event_id": "", "payload": None}, outcome=EventOutcome.FAILED),
+        ("events", PROBLEM, "failed for good: 1", "identity_replay"),
+    ),
     # A revocation that fails to be applied: it is tried again tomorrow.
     "stored events": (
-        events({"event_type": "consent.revoked", "outcome": "", "received_at": LATE, "attempts": 7,
-                "error": "OperationalError", "next_attempt_at": NOW + DAY}),
-        ("unapplied", PROBLEM, "is still open: 1", "event.failed")),
+        events(
+            {
+                "event_type": "consent.revoked",
+                "outcome": "",
+                "received_at": LATE,
+                "attempts": 7,
+                "error": "OperationalError",
+                "next_attempt_at": NOW + DAY,
+            },
+        ),
+        ("unapplied", PROBLEM, "is still open: 1", "event.failed"),
+    ),
     # Two lately; one is from before the setting was mended.
     "nameless events": (
-        events(*({"received_at": NOW - hours * HOUR} for hours in (0, 1, 25)),
-               event_type="consent.revoked", event_id="", subject="", subject_digest="",
-               outcome=EventOutcome.IGNORED),
-        ("nameless", PROBLEM, "named nobody: 2", "EVENT_SUBJECT_PATHS")),
+        events(
+            *({"received_at": NOW - hours * HOUR} for hours in (0, 1, 25)),
+            event_type="consent.revoked",
+            event_id="",
+            subject="",
+            subject_digest="",
+            outcome=EventOutcome.IGNORED,
+        ),
+        ("nameless", PROBLEM, "named nobody: 2", "EVENT_SUBJECT_PATHS"),
+    ),
     # Grants that were stored under a key which the settings do not have.
     "missing key": (
-        all_of(configured(ENCRYPTION_KEYS=["a key that is missing"]),
-               identities(*({**TOKENS, "refetch_due_at": NOW + n * HOUR} for n in range(22))),
-               configured()),
-        ("keys", PROBLEM, "no key opens 20 of the newest 20", "former key")),
-    "damaged grant": (damaged_grant,
-        ("keys", PROBLEM, "no key opens 1 of the newest 2", "former key")),
+        all_of(
+            configured(ENCRYPTION_KEYS=["a key that is missing"]),
+            identities(
+                *({**TOKENS, "refetch_due_at": NOW + n * HOUR} for n in range(22)),
+            ),
+            configured(),
+        ),
+        ("keys", PROBLEM, "no key opens 20 of the newest 20", "former key"),
+    ),
+    "damaged grant": (
+        damaged_grant,
+        ("keys", PROBLEM, "no key opens 1 of the newest 2", "former key"),
+    ),
     "rows without a key": (
         identities({"refetch_failures": 1, "last_error": "sealed_value_unreadable"}),
-        ("failing", WARNING, "1, sealed_value_unreadable", "former key")),
+        ("failing", WARNING, "1, sealed_value_unreadable", "former key"),
+    ),
     # The service takes the refresh tokens of nobody any more.
     "restored backup": (
-        identities(*[{"grant": {"needs_reauthorization": True, "access_expires_at": NOW}}] * 12),
+        identities(
+            *[{"grant": {"needs_reauthorization": True, "access_expires_at": NOW}}]
+            * 12,
+        ),
         ("grants", WARNING, "lost within a day: 12", "identity_refetch --pause"),
-        ("grants", WARNING, "lost within a day: 12", "two sites with one client")),
+        ("grants", WARNING, "lost within a day: 12", "two sites with one client"),
+    ),
     "failing rows": (
-        identities({"refetch_failures": 1, "last_error": "credential_rejected"},
-                   {"refetch_failures": 2, "last_error": "service_timeout"},
-                   {"refetch_failures": 5, "last_error": "service_timeout"}),
+        identities(
+            {"refetch_failures": 1, "last_error": "credential_rejected"},
+            {"refetch_failures": 2, "last_error": "service_timeout"},
+            {"refetch_failures": 5, "last_error": "service_timeout"},
+        ),
         ("failing", WARNING, "1, credential_rejected", "API_ORIGIN"),
-        ("refetches", PROBLEM, "5 times in a row or more: 1, service_", "")),
+        ("refetches", PROBLEM, "5 times in a row or more: 1, service_", ""),
+    ),
     "sign-ins that could not be read": (
         identities({"last_error": "credential_rejected", "refetch_due_at": NOW}),
-        ("unread", WARNING, "proven: 1, credential_rejected", "API_ORIGIN")),
-    "erasures left undone": (erasures_left_undone,
-        ("erasures", PROBLEM, "not done: 1", "receipt")),
-    "changed environment": (identities({"environment": "live"}),
-        ("environment", PROBLEM, "no event reaches: 1", "ENVIRONMENT")),
-    "failing sign-ins": (sign_in_that("credential_rejected"),
-        ("sign_ins", PROBLEM, "lately: 1, credential_rejected", "API_ORIGIN")),
-    "redirected sign-ins": (sign_in_that("unexpected_redirect"),
-        ("sign_ins", PROBLEM, "lately: 1, unexpected_redirect", "BASE_URL")),
-}  # fmt: skip
+        ("unread", WARNING, "proven: 1, credential_rejected", "API_ORIGIN"),
+    ),
+    "erasures left undone": (
+        erasures_left_undone,
+        ("erasures", PROBLEM, "not done: 1", "receipt"),
+    ),
+    "changed environment": (
+        identities({"environment": "live"}),
+        ("environment", PROBLEM, "no event reaches: 1", "ENVIRONMENT"),
+    ),
+    "failing sign-ins": (
+        sign_in_that("credential_rejected"),
+        ("sign_ins", PROBLEM, "lately: 1, credential_rejected", "API_ORIGIN"),
+    ),
+    "redirected sign-ins": (
+        sign_in_that("unexpected_redirect"),
+        ("sign_ins", PROBLEM, "lately: 1, unexpected_redirect", "BASE_URL"),
+    ),
+}

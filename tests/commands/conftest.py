@@ -21,7 +21,8 @@ def site(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     before = current_app._get_current_object()
     with serving() as service, ExitStack() as stack:
         service.answers["token"] = answer(
-            {"error": "invalid_grant"}, status="400 Bad Request"
+            {"error": "invalid_grant"},
+            status="400 Bad Request",
         )
         service.answers["profile"] = refusal("UNAUTHORIZED", "401 Unauthorized")
         made = Site(service, settings, stack)

@@ -59,9 +59,11 @@ def test_a_former_key_that_is_back_is_no_longer_asked_for(site, is_back, failure
     if not is_back:
         site.configure(ENCRYPTION_KEYS=["a key that is missing"])
     identity = make_identity(
-        make_user(), refetch_failures=failures, last_error="sealed_value_unreadable",
+        make_user(),
+        refetch_failures=failures,
+        last_error="sealed_value_unreadable",
         refetch_due_at=timezone.now() + timedelta(hours=6),
-    )  # fmt: skip
+    )
     make_grant(identity)
     site.configure()
     asked = [each for each in diagnose() if "former key" in each.remedy]
@@ -71,7 +73,7 @@ def test_a_former_key_that_is_back_is_no_longer_asked_for(site, is_back, failure
 def test_a_site_that_is_all_right_needs_nobody(site):
     """Keys of a type that is not used are no fault. Exit code 0."""
     site.service.answers["jwks"] = {
-        "keys": [7, "d", jwk("a"), jwk("c", OTHER_KEY, d="AAAA")]
+        "keys": [7, "d", jwk("a"), jwk("c", OTHER_KEY, d="AAAA")],
     }
     make_identity(make_user())
     found = list(diagnose())
@@ -85,7 +87,8 @@ def test_a_site_that_is_all_right_needs_nobody(site):
 
 @on_postgresql
 @pytest.mark.parametrize(
-    ("value", "is_told"), [("0", True), ("0ms", True), ("5s", False)]
+    ("value", "is_told"),
+    [("0", True), ("0ms", True), ("5s", False)],
 )
 def test_locks_that_are_waited_for_without_end(site, value, is_told):
     """The server is asked for the value that the connection really has."""
@@ -131,7 +134,8 @@ def test_an_event_of_this_week_is_no_silence(site):
 def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site):
     broken.wrong_secret(site)
     ran = run("identity_doctor")
-    assert (ran.code, ran.error) == (1, "1 finding(s) need a person.")
+    assert ran.code == 1
+    assert ran.error == "1 finding(s) need a person."
     lines = ran.out.splitlines()
     [index] = [at for at, line in enumerate(lines) if line.startswith("PROBLEM")]
     assert lines[index + 1].strip().startswith("-> The service does not take")
@@ -150,7 +154,9 @@ def test_what_cannot_be_counted_has_no_figures(site, break_it):
     break_it(site)
     ran = run("identity_doctor", "--json")
     said = json.loads(ran.out)
-    assert (ran.code, said["problems"], said["figures"]) == (1, 1, {})
+    assert ran.code == 1
+    assert said["problems"] == 1
+    assert said["figures"] == {}
 
 
 def test_a_live_application_is_asked_as_well(site):
@@ -191,7 +197,8 @@ def test_the_most_frequent_reasons_are_named(site, monkeypatch):
 @pytest.mark.urls("tests.gates.scope_and_step_up_urls")
 def test_a_later_scope_for_which_no_gate_asks_is_a_warning(site):
     site.configure(
-        LATER_SCOPES=["documents:read", "documents:metadata"], DOCUMENT_KEYS=[]
+        LATER_SCOPES=["documents:read", "documents:metadata"],
+        DOCUMENT_KEYS=[],
     )
     out = run("identity_doctor").out
     assert "no gate of the map asks for documents:metadata" in out
@@ -212,7 +219,8 @@ LARGE = ("linkedidentity", "webhookevent", "tokengrant", "erasurereceipt")
 
 
 @pytest.mark.skipif(
-    connection.vendor != "sqlite", reason="the others scan small tables"
+    connection.vendor != "sqlite",
+    reason="the others scan small tables",
 )
 def test_an_index_serves_every_question_about_rows(site):
     """So the doctor takes no longer because a site has more people who are well."""
@@ -231,7 +239,9 @@ def test_an_index_serves_every_question_about_rows(site):
 
 
 def test_the_sandbox_passes_every_check_of_the_service(
-    client, identity_application, identity_sign_in
+    client,
+    identity_application,
+    identity_sign_in,
 ):
     assert identity_sign_in(client).status_code == 302
     of_service = ("key_set", "clock", "client", "address")

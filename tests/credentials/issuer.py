@@ -36,11 +36,15 @@ OTHER_KEY = ec.derive_private_key(0x2D0C5E2F, ec.SECP256R1())
 HEADER: dict[str, Any] = {"alg": "ES256", "typ": "dc+sd-jwt", "kid": "key-1"}
 CLAIMS: dict[str, Any] = {
     "kyc_verified": {
-        "verified": True, "provider": "vendor", "issued_at": "2026-11-20T11:00:00Z",
+        "verified": True,
+        "provider": "vendor",
+        "issued_at": "2026-11-20T11:00:00Z",
         "expires_at": None,
     },
-    "age_over_18": True, "country_resident": "NG", "unique_human": True,
-}  # fmt: skip
+    "age_over_18": True,
+    "country_resident": "NG",
+    "unique_human": True,
+}
 #: The value of a member that is left out.
 ABSENT: Any = object()
 
@@ -81,10 +85,15 @@ def header(**changes: Any) -> dict[str, Any]:
 
 def payload(**changes: Any) -> dict[str, Any]:
     members = {
-        "iss": ISSUER, "aud": AUDIENCE, "sub": SUBJECT, "environment": "test",
-        "iat": EPOCH_NOW - 60, "exp": EPOCH_NOW + 86_400, "_sd_alg": "sha-256",
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": SUBJECT,
+        "environment": "test",
+        "iat": EPOCH_NOW - 60,
+        "exp": EPOCH_NOW + 86_400,
+        "_sd_alg": "sha-256",
         "_sd": [digest(disclosure) for disclosure in DISCLOSURES],
-    }  # fmt: skip
+    }
     return without_absent(members | changes)
 
 
@@ -94,7 +103,9 @@ def raw_signature(signed: str, key: ec.EllipticCurvePrivateKey = KEY) -> bytes:
 
 
 def token(
-    head: Any = None, body: Any = None, key: ec.EllipticCurvePrivateKey = KEY
+    head: Any = None,
+    body: Any = None,
+    key: ec.EllipticCurvePrivateKey = KEY,
 ) -> str:
     """A signed token; ``head`` and ``body`` are members, or the very text of the JSON."""
     signed = encode(header() if head is None else head) + "."
@@ -107,7 +118,9 @@ def join(signed_token: str, disclosures: list[str]) -> str:
 
 
 def written(
-    head: Any = None, body: Any = None, key: ec.EllipticCurvePrivateKey = KEY
+    head: Any = None,
+    body: Any = None,
+    key: ec.EllipticCurvePrivateKey = KEY,
 ) -> str:
     """A credential of ``token(head, body, key)``, with every disclosure."""
     return join(token(head, body, key), DISCLOSURES)
@@ -124,7 +137,9 @@ def listing(*disclosures: str, **changes: Any) -> str:
 
 
 def jwk(
-    kid: Any = "key-1", key: ec.EllipticCurvePrivateKey = KEY, **changes: Any
+    kid: Any = "key-1",
+    key: ec.EllipticCurvePrivateKey = KEY,
+    **changes: Any,
 ) -> dict[str, Any]:
     point = key.public_key().public_numbers()
     octets = (key.curve.key_size + 7) // 8

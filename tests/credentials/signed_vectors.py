@@ -56,7 +56,10 @@ def member(rule: str, name: str, values: Iterable[Any], **asked: Any) -> Any:
     """Values of a member of the payload that are all refused, for the member's own reason."""
     reason = asked.pop("reason", None) or R(f"payload.{name.removeprefix('_')}")
     return refused(
-        rule, reason, [credential(**{name: each}) for each in values], **asked
+        rule,
+        reason,
+        [credential(**{name: each}) for each in values],
+        **asked,
     )
 
 
@@ -225,7 +228,7 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 NAMES = ("", "é", "a b", "__proto__", "sd", "jti", "Iss", "claims")
 MANY = {f"claim-{number}": {"n": [number]} for number in range(199)} | {
-    "long": "x" * 32_768
+    "long": "x" * 32_768,
 }
 OTHERS = {"vct": "x", "cnf": {"jwk": {}}, "status": {}, "jti": "1", "age_over_21": True}
 SPACED = encode(' \n[ "salt" ,\t"age_over_18" , true ]\r\n')

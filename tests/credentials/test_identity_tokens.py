@@ -13,7 +13,7 @@ from django_identity.credentials.identity_tokens import subject_of
 KEY = ec.generate_private_key(ec.SECP256R1())
 API, US, OTHER = "https://api.example", "our-client", "another-client"
 PUBLISHED = jwt.algorithms.ECAlgorithm.to_jwk(KEY.public_key(), as_dict=True) | {
-    "kid": "k"
+    "kid": "k",
 }
 KEYS = KeySet.from_jwks({"keys": [PUBLISHED]})
 
@@ -27,8 +27,18 @@ def named_by(typ, **members):
 
 
 FOR_OTHERS: list[Any] = [
-    OTHER, [OTHER], [US, OTHER], [OTHER, US], [], [[US]], "", True, None, {US: US}, US + "x",
-]  # fmt: skip
+    OTHER,
+    [OTHER],
+    [US, OTHER],
+    [OTHER, US],
+    [],
+    [[US]],
+    "",
+    True,
+    None,
+    {US: US},
+    US + "x",
+]
 
 
 @pytest.mark.parametrize("typ", ["JWT", "at+jwt", "application/at+jwt"])

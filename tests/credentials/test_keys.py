@@ -50,24 +50,45 @@ SHORT_X = {"x": b64(unb64(jwk()["x"])[1:])}
 LAST = jwk()["x"][-1]
 
 UNUSABLE = {
-    "no kty": {"kty": ABSENT}, "RSA": {"kty": "RSA"}, "kty in lower case": {"kty": "ec"},
-    "oct": {"kty": "oct", "k": "AAAA"}, "no crv": {"crv": ABSENT},
-    "crv in lower case": {"crv": "p-256"}, "P-384": {"crv": "P-384"},
-    "crv list": {"crv": ["P-256"]}, "private": {"d": "AAAA"}, "private, null": {"d": None},
-    "use enc": {"use": "enc"}, "use null": {"use": None}, "use list": {"use": ["sig"]},
-    "alg ES384": {"alg": "ES384"}, "alg null": {"alg": None}, "alg HS256": {"alg": "HS256"},
-    "key_ops sign": {"key_ops": ["sign"]}, "key_ops none": {"key_ops": []},
-    "key_ops text": {"key_ops": "verify"}, "key_ops null": {"key_ops": None}, "no x": {"x": ABSENT},
-    "no y": {"y": ABSENT}, "x number": {"x": 1}, "x empty": {"x": ""}, "x short": SHORT_X,
-    "x long": {"x": coordinate(POINT.x, 33)}, "x padded": {"x": jwk()["x"] + "="},
-    "x of another alphabet": {"x": "+" * 43}, "x not ASCII": {"x": "é" * 43},
+    "no kty": {"kty": ABSENT},
+    "RSA": {"kty": "RSA"},
+    "kty in lower case": {"kty": "ec"},
+    "oct": {"kty": "oct", "k": "AAAA"},
+    "no crv": {"crv": ABSENT},
+    "crv in lower case": {"crv": "p-256"},
+    "P-384": {"crv": "P-384"},
+    "crv list": {"crv": ["P-256"]},
+    "private": {"d": "AAAA"},
+    "private, null": {"d": None},
+    "use enc": {"use": "enc"},
+    "use null": {"use": None},
+    "use list": {"use": ["sig"]},
+    "alg ES384": {"alg": "ES384"},
+    "alg null": {"alg": None},
+    "alg HS256": {"alg": "HS256"},
+    "key_ops sign": {"key_ops": ["sign"]},
+    "key_ops none": {"key_ops": []},
+    "key_ops text": {"key_ops": "verify"},
+    "key_ops null": {"key_ops": None},
+    "no x": {"x": ABSENT},
+    "no y": {"y": ABSENT},
+    "x number": {"x": 1},
+    "x empty": {"x": ""},
+    "x short": SHORT_X,
+    "x long": {"x": coordinate(POINT.x, 33)},
+    "x padded": {"x": jwk()["x"] + "="},
+    "x of another alphabet": {"x": "+" * 43},
+    "x not ASCII": {"x": "é" * 43},
     "x not canonical": {"x": jwk()["x"][:-1] + chr(ord(LAST) + 1)},
     "off the curve": {"y": coordinate(POINT.y ^ 1)},
     "origin": {"x": coordinate(0), "y": coordinate(0)},
     "x beyond the field": {"x": coordinate(X + FIELD), "y": coordinate(Y)},
-    "x is p": {"x": coordinate(FIELD)}, "y beyond the field": {"y": coordinate(2**256 - 1)},
-    "kid number": {"kid": 1}, "kid null": {"kid": None}, "no kid": {"kid": ABSENT},
-}  # fmt: skip
+    "x is p": {"x": coordinate(FIELD)},
+    "y beyond the field": {"y": coordinate(2**256 - 1)},
+    "kid number": {"kid": 1},
+    "kid null": {"kid": None},
+    "no kid": {"kid": ABSENT},
+}
 
 
 def test_a_key_for_anything_else_is_left_out():
@@ -107,9 +128,11 @@ def test_a_key_may_state_its_use_and_unknown_members():
 
 
 REPEATED = {
-    "the same": jwk(), "another": jwk(key=OTHER_KEY), "with its private part": jwk(d="AAAA"),
+    "the same": jwk(),
+    "another": jwk(key=OTHER_KEY),
+    "with its private part": jwk(d="AAAA"),
     "that cannot be read": jwk(x=1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("second", REPEATED.values(), ids=REPEATED)
@@ -121,10 +144,14 @@ def test_a_repeated_kid_is_unusable(second):
 
 
 OTHER_TYPES = {
-    "RSA": {"kty": "RSA"}, "oct": {"kty": "oct", "k": "AAAA"},
-    "Ed25519": {"kty": "OKP", "crv": "Ed25519"}, "P-384": {"crv": "P-384"}, "enc": {"use": "enc"},
-    "ECDH": {"alg": "ECDH-ES"}, "derives": {"key_ops": ["deriveKey"]},
-}  # fmt: skip
+    "RSA": {"kty": "RSA"},
+    "oct": {"kty": "oct", "k": "AAAA"},
+    "Ed25519": {"kty": "OKP", "crv": "Ed25519"},
+    "P-384": {"crv": "P-384"},
+    "enc": {"use": "enc"},
+    "ECDH": {"alg": "ECDH-ES"},
+    "derives": {"key_ops": ["deriveKey"]},
+}
 
 
 @pytest.mark.parametrize("second", OTHER_TYPES.values(), ids=OTHER_TYPES)

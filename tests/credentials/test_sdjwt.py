@@ -51,7 +51,8 @@ R = RejectionReason
 
 
 @pytest.mark.parametrize(
-    ("reason", "texts", "asked"), [*FORM, *HEADER, *SIGNATURES, *PAYLOAD, *DISCLOSED]
+    ("reason", "texts", "asked"),
+    [*FORM, *HEADER, *SIGNATURES, *PAYLOAD, *DISCLOSED],
 )
 def test_a_credential_is_rejected_for_this_reason(reason, texts, asked):
     assert texts
@@ -69,7 +70,8 @@ def test_a_credential_that_keeps_every_rule_is_accepted():
 
 def test_whom_a_valid_credential_names():
     verified = check(VALID, subject=SUBJECT)
-    assert (verified.subject, verified.environment) == (SUBJECT, "test")
+    assert verified.subject == SUBJECT
+    assert verified.environment == "test"
     assert verified.kid == "key-1"
     assert verified.issued_at == NOW - timedelta(seconds=60)
     assert verified.expires_at == NOW + timedelta(days=1)
@@ -180,11 +182,15 @@ def test_no_expectation_matches_nothing(name):
 
 
 REJECTED = {
-    "cut off": credential()[:-1], "not ASCII": credential() + "é", "no header": written("{"),
-    "another key": written(key=OTHER_KEY), "no UTF-8": written(body=b'{"sub":"\xff"}'),
-    "a NUL": credential(sub="somebody\0"), "not listed": credential(_sd=[]),
+    "cut off": credential()[:-1],
+    "not ASCII": credential() + "é",
+    "no header": written("{"),
+    "another key": written(key=OTHER_KEY),
+    "no UTF-8": written(body=b'{"sub":"\xff"}'),
+    "a NUL": credential(sub="somebody\0"),
+    "not listed": credential(_sd=[]),
     "a broken disclosure": credential(disclosures=[encode(b"[\xff]")]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", REJECTED.values(), ids=REJECTED)

@@ -41,7 +41,10 @@ TOKEN = token()
 
 
 def refused(
-    rule: str, reason: RejectionReason, texts: Iterable[str], **asked: Any
+    rule: str,
+    reason: RejectionReason,
+    texts: Iterable[str],
+    **asked: Any,
 ) -> Any:
     """``texts`` that are all refused for ``reason``; ``asked``: what ``verify`` is asked with."""
     return pytest.param(reason, tuple(texts), asked, id=rule)
@@ -89,7 +92,8 @@ ODD_CHARACTERS = (
 )
 PLACES = (0, len(TOKEN) // 2, len(TOKEN) + 5, len(VALID) - 1, len(VALID))
 KEY_BINDING = token(
-    {"alg": "ES256", "typ": "kb+jwt"}, {"aud": "client-1", "sd_hash": "x"}
+    {"alg": "ES256", "typ": "kb+jwt"},
+    {"aud": "client-1", "sd_hash": "x"},
 )
 
 FORM = [

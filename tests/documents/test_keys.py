@@ -37,9 +37,18 @@ WIDE = made(ECKey, "P-521", "wide", "ECDH-ES+A256KW")
 EVERY = (RSA, EC, DIRECT, LEGACY, WRAPPED, WIDE)
 ENCS = ("A128GCM", "A192GCM", "A256GCM", "A128CBC-HS256", "A256CBC-HS512")
 ALL = (
-    "RSA-OAEP", "RSA-OAEP-256", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW", "dir", "A256KW",
-    "RSA1_5", *ENCS, "A192CBC-HS384", "DEF",
-)  # fmt: skip
+    "RSA-OAEP",
+    "RSA-OAEP-256",
+    "ECDH-ES",
+    "ECDH-ES+A128KW",
+    "ECDH-ES+A256KW",
+    "dir",
+    "A256KW",
+    "RSA1_5",
+    *ENCS,
+    "A192CBC-HS384",
+    "DEF",
+)
 
 
 def sealed(key, *, content=CONTENT, **header):
@@ -84,9 +93,15 @@ def test_the_kid_chooses_the_key():
 
 @pytest.mark.parametrize(
     "header",
-    [{"typ": "JOSE"}, {"typ": "application/jose"}, {"typ": "JWE"}, {"cty": "json"},
-     {"cty": "Application/JSON; charset=utf-8"}, {"apu": "QWxpY2U", "apv": "Qm9i"}],
-)  # fmt: skip
+    [
+        {"typ": "JOSE"},
+        {"typ": "application/jose"},
+        {"typ": "JWE"},
+        {"cty": "json"},
+        {"cty": "Application/JSON; charset=utf-8"},
+        {"apu": "QWxpY2U", "apv": "Qm9i"},
+    ],
+)
 def test_harmless_members_may_be_there(header):
     """Types in any spelling (RFC 2045 §5.1), and the parties of a key agreement."""
     for said in (JSON, "Application/JSON", f"{JSON}; charset=utf-8", f"{JSON};v=1 "):
@@ -107,11 +122,13 @@ def test_documents_open_up_to_ten_megabytes():
         *[(SHARED, {"alg": alg}) for alg in ("dir", "A256KW")],
         *[(RSA, {"alg": alg}) for alg in ("RSA-OAEP", "RSA1_5")],
         *[(EC, {"alg": alg}) for alg in ("ECDH-ES", "ECDH-ES+A128KW")],
-        (EC, {"enc": "A192CBC-HS384"}), (EC, {"zip": "DEF"}),
-        (EC, {"jku": "https://example.org"}), (EC, {"typ": "JOSE+JSON"}),
+        (EC, {"enc": "A192CBC-HS384"}),
+        (EC, {"zip": "DEF"}),
+        (EC, {"jku": "https://example.org"}),
+        (EC, {"typ": "JOSE+JSON"}),
         *[(EC, {"cty": cty}) for cty in ("image/png", "JWT")],
     ],
-)  # fmt: skip
+)
 def test_other_algorithms_are_refused(key, header):
     assert refused(sealed(key, **header), RSA, EC) == "no key opens it"
 
@@ -119,15 +136,27 @@ def test_other_algorithms_are_refused(key, header):
 GOOD = sealed(EC)
 HEAD, WRAPPED_KEY, IV, CIPHERTEXT, TAG = GOOD.split(".")
 UNREADABLE = {
-    "nothing": "", "a dot": ".", "dots": "....", "letters": "a.b.c.d.e", "not ASCII": "ünïcödé",
-    "a lone surrogate": "\ud800", "NUL": "\0", "cut off": GOOD[:-8], "longer": GOOD + "A",
-    "six parts": f"{GOOD}.", "changed": GOOD.replace(CIPHERTEXT, CIPHERTEXT[::-1]),
-    "another header": GOOD.replace(HEAD, "e30"), "too long": "A" * (MAX_CHARACTERS + 1),
-    "a short tag": GOOD.replace(TAG, "AAAA"), "three parts": f"{HEAD}.{WRAPPED_KEY}.{IV}",
-    "a short IV": GOOD.replace(IV, "AAAA"), "no encrypted key": GOOD.replace(WRAPPED_KEY, ""),
+    "nothing": "",
+    "a dot": ".",
+    "dots": "....",
+    "letters": "a.b.c.d.e",
+    "not ASCII": "ünïcödé",
+    "a lone surrogate": "\ud800",
+    "NUL": "\0",
+    "cut off": GOOD[:-8],
+    "longer": GOOD + "A",
+    "six parts": f"{GOOD}.",
+    "changed": GOOD.replace(CIPHERTEXT, CIPHERTEXT[::-1]),
+    "another header": GOOD.replace(HEAD, "e30"),
+    "too long": "A" * (MAX_CHARACTERS + 1),
+    "a short tag": GOOD.replace(TAG, "AAAA"),
+    "three parts": f"{HEAD}.{WRAPPED_KEY}.{IV}",
+    "a short IV": GOOD.replace(IV, "AAAA"),
+    "no encrypted key": GOOD.replace(WRAPPED_KEY, ""),
     "an encrypted key too many": sealed(DIRECT).replace("..", f".{WRAPPED_KEY}."),
-    "JSON": json.dumps({"ciphertext": GOOD}), "the plain content": CONTENT.decode(),
-}  # fmt: skip
+    "JSON": json.dumps({"ciphertext": GOOD}),
+    "the plain content": CONTENT.decode(),
+}
 
 
 @pytest.mark.parametrize("document", UNREADABLE.values(), ids=UNREADABLE)
@@ -152,14 +181,20 @@ def test_no_changed_header_opens(members):
 @pytest.mark.parametrize(
     ("content", "said", "opens"),
     [
-        (b"%PDF-1.7", "application/pdf", True), (b"\xff\xd8\xff\xe0", "image/jpeg", True),
-        (b"\x89PNG\r\n\x1a\n", "image/png", True), (b"{}", JSON, True),
-        (b"%PDF-1.7 ...", "image/png", False), (b"\x89PNG\r\n\x1a\n", "application/pdf", False),
-        (b"<svg/>", "image/svg+xml", False), (b"<html>", "application/pdf", False),
-        (b"[1]", JSON, False), (b'{"a": 1, "a": 2}', JSON, False), (b"", JSON, False),
+        (b"%PDF-1.7", "application/pdf", True),
+        (b"\xff\xd8\xff\xe0", "image/jpeg", True),
+        (b"\x89PNG\r\n\x1a\n", "image/png", True),
+        (b"{}", JSON, True),
+        (b"%PDF-1.7 ...", "image/png", False),
+        (b"\x89PNG\r\n\x1a\n", "application/pdf", False),
+        (b"<svg/>", "image/svg+xml", False),
+        (b"<html>", "application/pdf", False),
+        (b"[1]", JSON, False),
+        (b'{"a": 1, "a": 2}', JSON, False),
+        (b"", JSON, False),
         (b"\xff\xd8\xff", "image/jpg", False),
     ],
-)  # fmt: skip
+)
 def test_content_is_of_its_type(content, said, *, opens):
     """What it says to be is what it must be, and nothing that a browser would run."""
     document = sealed(EC, content=content)
@@ -173,11 +208,22 @@ def test_content_is_of_its_type(content, said, *, opens):
 @pytest.mark.parametrize(
     "keys",
     [
-        [], [{"kid": "ec", "alg": "ECDH-ES+A256KW"}], [{"kid": "ec", "alg": "dir"}], private(OLD),
-        [{**private(EC)[0], "use": "sig"}], [EC.as_dict(private=False)],
+        [],
+        [{"kid": "ec", "alg": "ECDH-ES+A256KW"}],
+        [{"kid": "ec", "alg": "dir"}],
+        private(OLD),
+        [{**private(EC)[0], "use": "sig"}],
+        [EC.as_dict(private=False)],
     ],
-    ids=["none", "without a point", "another algorithm", "another's", "for signatures", "public"],
-)  # fmt: skip
+    ids=[
+        "none",
+        "without a point",
+        "another algorithm",
+        "another's",
+        "for signatures",
+        "public",
+    ],
+)
 def test_without_its_key_nothing_opens(keys):
     with pytest.raises(DocumentUnreadable):
         open_document(GOOD, keys=keys, content_type=JSON)
@@ -189,7 +235,8 @@ def test_a_weak_key_opens_nothing():
         short = made(RSAKey, 1024, "short", "RSA-OAEP-256")
     # joserfc would not encrypt to such a key.
     document = JWE(
-        CONTENT, protected=json.dumps({"alg": "RSA-OAEP-256", "enc": "A256GCM"})
+        CONTENT,
+        protected=json.dumps({"alg": "RSA-OAEP-256", "enc": "A256GCM"}),
     )
     document.add_recipient(JWK(**short.as_dict(private=False)))
     assert refused(document.serialize(compact=True), short) == "no key opens it"

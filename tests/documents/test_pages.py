@@ -42,7 +42,9 @@ from tests.views.connect.pages import browser_of
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KEY = ECKey.generate_key(
-    "P-256", {"kid": "documents-1", "alg": "ECDH-ES+A256KW", "use": "enc"}, private=True
+    "P-256",
+    {"kid": "documents-1", "alg": "ECDH-ES+A256KW", "use": "enc"},
+    private=True,
 ).as_dict(private=True)
 PATHS = {"documents:metadata": "/listing/", "documents:read": "/passport/"}
 SCOPES = ["profile:read", "documents:metadata", "documents:read"]
@@ -79,7 +81,8 @@ def site(identity_sandbox):
     """The settings of a site whose application is trusted, with its private key."""
     public = {name: value for name, value in KEY.items() if name != "d"}
     registered = identity_sandbox.register(
-        [HOST + reverse("identity:callback")], document_key=public
+        [HOST + reverse("identity:callback")],
+        document_key=public,
     )
     given = {**registered, "SCOPES": SCOPES, "DOCUMENT_KEYS": [KEY]}
     with override_settings(DJANGO_IDENTITY=given, ROOT_URLCONF=__name__):
@@ -91,9 +94,12 @@ def sign_in(client, sandbox, *decline):
     person = sandbox.create_person()
     leaving = client.post(reverse("identity:login"))
     back = sandbox.control(
-        "POST", "authorizations", url=leaving["Location"], user_id=person.user_id,
+        "POST",
+        "authorizations",
+        url=leaving["Location"],
+        user_id=person.user_id,
         decline=list(decline),
-    )  # fmt: skip
+    )
     assert client.get(back["callback"].removeprefix(HOST)).status_code == 302
     return LinkedIdentity.objects.get(subject=person.user_id)
 
@@ -116,8 +122,10 @@ def test_a_person_sees_their_passport(client, identity):
     assert "no-store" in response["Cache-Control"]
     assert "private" in response["Cache-Control"]
     assert [each.document_type for each in held] == [
-        "passport", "national_id", "bank_verification_number",
-    ]  # fmt: skip
+        "passport",
+        "national_id",
+        "bank_verification_number",
+    ]
 
 
 def test_metadata_is_read_without_content(client, identity, identity_sandbox):
@@ -215,7 +223,9 @@ def test_a_declined_scope_is_not_asked_for(client, identity_sandbox, site, decli
 
 
 JWK = ECKey.generate_key(
-    "P-256", {"kid": "k", "alg": "ECDH-ES", "use": "enc"}, private=True
+    "P-256",
+    {"kid": "k", "alg": "ECDH-ES", "use": "enc"},
+    private=True,
 )
 PNG = b"\x89PNG\r\n\x1a\n"
 SECRET = b"C0FFEE-1234567"
@@ -238,9 +248,14 @@ def answer(*listed: Any, **beside: Any) -> dict[str, Any]:
 
 def document(**changes: Any) -> dict[str, Any]:
     return {
-        "document_type": "passport", "document_id": "1", "country": "NG", "status": "verified",
-        "content_type": "image/png", "content": SEALED, **changes,
-    }  # fmt: skip
+        "document_type": "passport",
+        "document_id": "1",
+        "country": "NG",
+        "status": "verified",
+        "content_type": "image/png",
+        "content": SEALED,
+        **changes,
+    }
 
 
 @pytest.fixture
@@ -273,7 +288,10 @@ def test_an_odd_subject_is_quoted(service):
 #: ``documents/test_keys.py`` has what does not open, and content of another type.
 BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "plain content": (answer(document(content="C0FFEE-1234567")), DocumentUnreadable),
-    "the second is bad": (answer(document(), document(content="no")), DocumentUnreadable),
+    "the second is bad": (
+        answer(document(), document(content="no")),
+        DocumentUnreadable,
+    ),
     "of 24 MB": (answer(document(content="A" * (25 << 20))), MalformedAnswer),
     "of another subject": (answer(document(), user_id="subject-2"), SubjectMismatch),
     "of two subjects": (answer(document(), sub="subject-2"), SubjectMismatch),
@@ -281,10 +299,13 @@ BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "too many": (answer(*[document()] * 21), MalformedAnswer),
     "no object": (answer("C0FFEE-1234567"), MalformedAnswer),
     "no type": (answer(document(document_type=None)), MalformedAnswer),
-    "a type of another type": (answer(document(document_type=["passport"])), MalformedAnswer),
+    "a type of another type": (
+        answer(document(document_type=["passport"])),
+        MalformedAnswer,
+    ),
     "content of another type": (answer(document(content=["x"])), MalformedAnswer),
     "a status of another type": (answer(document(status=1)), MalformedAnswer),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("bad", "kind"), BAD.values(), ids=BAD)
@@ -306,7 +327,8 @@ def test_no_frame_of_ours_holds_a_key_or_a_document(service, linked):
     with pytest.raises(DocumentUnreadable) as raised:
         read(linked)
     told = traceback.TracebackException.from_exception(
-        raised.value, capture_locals=True
+        raised.value,
+        capture_locals=True,
     )
     ours = [
         frame.locals for frame in told.stack if "/django_identity/" in frame.filename
@@ -318,7 +340,7 @@ def test_no_frame_of_ours_holds_a_key_or_a_document(service, linked):
 @pytest.mark.parametrize("named", ["user_id", "sub"])
 def test_metadata_of_another_subject_is_refused(service, linked, named):
     service.answers["metadata"] = answer(document()) | {
-        "data": {"documents": [], named: "other"}
+        "data": {"documents": [], named: "other"},
     }
     with pytest.raises(SubjectMismatch):
         read(linked, reading.METADATA)

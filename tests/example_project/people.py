@@ -69,10 +69,14 @@ def settle() -> dict[str, str]:
     ended = {"consent": Consent.REVOKED, "revoked_at": _in(days=-2), "scopes": []}
     _identity(users["withdrawn"], **ended, **no_credential)
     make_identity_by_code(
-        users["by_code"], subject="kofis-subject", connect_issued_at=_in(days=-40),
-        kyc_provider="Verify Ltd", kyc_verified_at=_in(days=-40), kyc_said_at=_in(hours=-3),
+        users["by_code"],
+        subject="kofis-subject",
+        connect_issued_at=_in(days=-40),
+        kyc_provider="Verify Ltd",
+        kyc_verified_at=_in(days=-40),
+        kyc_said_at=_in(hours=-3),
         connect_person="Kofi A., k***@example.org",
-    )  # fmt: skip
+    )
     LinkedIdentity.objects.update(created_at=_in(days=-40))
     # Somebody who is verified, and whom the service does not call 18 or older.
     child = _identity(users["child"])
@@ -99,9 +103,12 @@ def settle_operators() -> dict[str, str]:
     make_event(by_code, "kyc.verified", payload=None)
     # Whose erasure the site's own code holds up.
     ErasureReceipt.objects.create(
-        requested_at=_in(hours=-5), attempts=3, next_attempt_at=_in(hours=1),
-        error="BillingSystemDown", account=str(_user("Kelechi").pk),
-    )  # fmt: skip
+        requested_at=_in(hours=-5),
+        attempts=3,
+        next_attempt_at=_in(hours=1),
+        error="BillingSystemDown",
+        account=str(_user("Kelechi").pk),
+    )
     counts = {"storedclaim": 4, "webhookevent": 12, "linkedidentity": 1}
     nine_days = {"requested_at": _in(days=-9), "erased_at": _in(days=-9)}
     ErasureReceipt.objects.create(**nine_days, counts=counts)
@@ -139,22 +146,37 @@ def _proven(user: User, soon: datetime) -> None:
 def _closed_out() -> None:
     user, ran_out = _user(CLOSED_OUT.title()), _in(hours=-2, minutes=-4)
     identity = make_identity(
-        user, subject="5e0f6a52-9f0e-4f9f-8f3c-5f0a4c0f1d77", scopes=SCOPES,
-        signed_in_at=_in(hours=-2), credential_issued_at=_in(hours=-26),
-        credential_expires_at=ran_out, refetch_due_at=_in(minutes=48), refetch_failures=7,
+        user,
+        subject="5e0f6a52-9f0e-4f9f-8f3c-5f0a4c0f1d77",
+        scopes=SCOPES,
+        signed_in_at=_in(hours=-2),
+        credential_issued_at=_in(hours=-26),
+        credential_expires_at=ran_out,
+        refetch_due_at=_in(minutes=48),
+        refetch_failures=7,
         last_error="service_unavailable",
-    )  # fmt: skip
+    )
     LinkedIdentity.objects.filter(pk=identity.pk).update(created_at=_in(days=-12))
     proof = {"proof_hash": "9f86d081884c7d659a2feaa0c55ad015", "valid_until": ran_out}
     make_claim(identity, **proof)
     make_claim(identity, "country_resident", "NG", valid_until=ran_out)
     make_claim(identity, "kyc_verified", {"verified": True}, valid_until=ran_out)
     make_grant(identity, refresh_expires_at=_in(days=3, hours=4))
-    make_event(identity, "kyc.verified", payload={
-        "event_type": "kyc.verified", "event_id": "evt_01", "timestamp": "2026-11-20T10:00:00Z",
-        "data": {"user_id": identity.subject, "kyc_level": "level_2", "status": "verified",
-                 "provider": "<b>Verify</b> & Söhne"},
-    })  # fmt: skip
+    make_event(
+        identity,
+        "kyc.verified",
+        payload={
+            "event_type": "kyc.verified",
+            "event_id": "evt_01",
+            "timestamp": "2026-11-20T10:00:00Z",
+            "data": {
+                "user_id": identity.subject,
+                "kyc_level": "level_2",
+                "status": "verified",
+                "provider": "<b>Verify</b> & Söhne",
+            },
+        },
+    )
     failed = {"outcome": EventOutcome.FAILED, "attempts": 8, "error": "TimeoutError"}
     make_event(identity, "claim.issued", **failed)
     make_event(identity, "consent.granted", outcome=EventOutcome.SUPERSEDED)
@@ -165,9 +187,14 @@ def _closed_out() -> None:
 
 def _signed_in(user: User, state: str, **fields: Any) -> None:
     AuthorizationRequest.objects.create(
-        state_digest=state, environment="test", purpose=Purpose.SIGN_IN, completed_by=user,
-        redirect_uri="/", outcome="completed", **fields,
-    )  # fmt: skip
+        state_digest=state,
+        environment="test",
+        purpose=Purpose.SIGN_IN,
+        completed_by=user,
+        redirect_uri="/",
+        outcome="completed",
+        **fields,
+    )
 
 
 def _claims(identity: LinkedIdentity, *, country: str = "NG", **fields: Any) -> None:
@@ -183,16 +210,23 @@ def _user(name: str) -> User:
     first_name, _, last_name = name.partition(" ")
     username = first_name.lower()
     return User.objects.create(
-        username=username, first_name=first_name, last_name=last_name, password="!",
+        username=username,
+        first_name=first_name,
+        last_name=last_name,
+        password="!",
         email=f"{username}@example.org",
-    )  # fmt: skip
+    )
 
 
 def _identity(user: User, **fields: Any) -> LinkedIdentity:
     held = {
-        "subject": f"7d1f0c9e-{user.pk:04d}-4a57-9c57-0c6bd37f2b11", "scopes": SCOPES,
-        "kyc_provider": "Verify Ltd", "kyc_verified_at": _in(days=-40),
-        "signed_in_at": _in(days=-40), "kyc_said_at": _in(hours=-3),
-        "credential_issued_at": _in(hours=-4), **fields,
-    }  # fmt: skip
+        "subject": f"7d1f0c9e-{user.pk:04d}-4a57-9c57-0c6bd37f2b11",
+        "scopes": SCOPES,
+        "kyc_provider": "Verify Ltd",
+        "kyc_verified_at": _in(days=-40),
+        "signed_in_at": _in(days=-40),
+        "kyc_said_at": _in(hours=-3),
+        "credential_issued_at": _in(hours=-4),
+        **fields,
+    }
     return make_identity(user, **held)

@@ -34,7 +34,11 @@ class Site:
 
 @contextmanager
 def running_site(
-    folder: Path, service: dict[str, Any], *, settings: str = EXAMPLE, **env: str
+    folder: Path,
+    service: dict[str, Any],
+    *,
+    settings: str = EXAMPLE,
+    **env: str,
 ) -> Iterator[Site]:
     """The site, talking to ``service`` (the values of ``DJANGO_IDENTITY``)."""
     port, people = free_port(), folder / "people.json"

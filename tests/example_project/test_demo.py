@@ -46,11 +46,13 @@ def test_a_process_runs_until_the_block_ends():
 @pytest.mark.parametrize(
     ("task", "arguments", "queue"),
     [
-        ("upkeep", (), URGENT), ("run_handlers", (7,), URGENT),
-        ("refetch_due", (1, 7), URGENT), ("refetch_due", (20,), BACKLOG),
+        ("upkeep", (), URGENT),
+        ("run_handlers", (7,), URGENT),
+        ("refetch_due", (1, 7), URGENT),
+        ("refetch_due", (20,), BACKLOG),
         ("refetch_due", (1,), BACKLOG),
     ],
-)  # fmt: skip
+)
 def test_each_task_has_its_queue(task, arguments, queue):
     routed = app.amqp.router.route({}, f"django_identity.{task}", args=arguments)
     assert routed["queue"].name == queue

@@ -107,8 +107,10 @@ class Endpoint(APIView):
 
 class Api(Endpoint):
     permission_classes: Any = [
-        HasClaim("age_over_18"), HasClaim("country_resident=NG"), HasKycLevel("level_2"),
-    ]  # fmt: skip
+        HasClaim("age_over_18"),
+        HasClaim("country_resident=NG"),
+        HasKycLevel("level_2"),
+    ]
 
 
 @api_view(["GET"])
@@ -228,4 +230,4 @@ LACKS: dict[str, Callable[[], Any]] = {
     "this environment": identity(environment="live"),
     "an identity": lambda: LinkedIdentity.objects.all().delete(),
     "an account that is not disabled": lambda: User.objects.update(is_active=False),
-}  # fmt: skip
+}

@@ -46,7 +46,8 @@ urlpatterns = [
     path("papers/", scope_required("documents:read")(view)),
     path("papers/class/", Papers.as_view()),
     path(
-        "papers/api/", Endpoint.as_view(permission_classes=[HasScope("documents:read")])
+        "papers/api/",
+        Endpoint.as_view(permission_classes=[HasScope("documents:read")]),
     ),
     path("", include("tests.urls")),
 ]

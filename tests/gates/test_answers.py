@@ -116,7 +116,8 @@ def test_a_closed_gate_forbids_if_that_was_chosen(user, way):
     page = answer_of(gated, user, hx_request="true")
     said = answer_of(gated, AnonymousUser(), accept="application/json")
 
-    assert (page.status_code, page["Cache-Control"]) == (403, "private, no-store")
+    assert page.status_code == 403
+    assert page["Cache-Control"] == "private, no-store"
     # It has a button that signs somebody in.
     assert page["X-Frame-Options"] == "DENY"
     assert said.status_code == 401
@@ -141,7 +142,8 @@ def test_a_problem_whatever_the_request_accepts(user, way, accept):
 def test_an_answer_that_there_is_not_is_an_error(user, on_closed):
     """And no redirect that the site did not mean."""
     with pytest.raises(
-        ImproperlyConfigured, match='"redirect", "forbid", "problem" or a callable'
+        ImproperlyConfigured,
+        match='"redirect", "forbid", "problem" or a callable',
     ):
         answer_of(asking(on_closed=on_closed), user)
 
@@ -158,10 +160,13 @@ def test_a_callable_answers_for_a_closed_gate(user):
         for accept in ("text/html", "application/json"):
             assert answer_of(gated, asker, accept=accept).status_code == 418
     somebody, _, nobody, _ = heard
-    assert (somebody.code, somebody.missing) == ("claim_missing", "country_resident")
+    assert somebody.code == "claim_missing"
+    assert somebody.missing == "country_resident"
     assert somebody.asked == "country_resident=GH"
-    assert (somebody.shortfall.reason, somebody.shortfall.held) == ("other_value", "NG")
-    assert (nobody.code, nobody.shortfall) == ("not_signed_in", None)
+    assert somebody.shortfall.reason == "other_value"
+    assert somebody.shortfall.held == "NG"
+    assert nobody.code == "not_signed_in"
+    assert nobody.shortfall is None
 
 
 def test_a_class_may_answer_itself(user):
@@ -247,15 +252,20 @@ urlpatterns = [
         cached(kyc_level_required("level_3", on_closed=denied)(view)),
     ),
     path(
-        "cached/permission/", cached(Endpoint.as_view(permission_classes=PERMISSIONS))
+        "cached/permission/",
+        cached(Endpoint.as_view(permission_classes=PERMISSIONS)),
     ),
     path("europe/", european(view)),
     path("neighbours/", neighbourly(view)),
     *gated_views.urlpatterns,
 ]
 #: The gate of each view that is asked first.
-PAGES = {"decorators": "age_over_18", "async-decorators": "age_over_18", "classes": "age_over_18",
-         "async-classes": "level_2"}  # fmt: skip
+PAGES = {
+    "decorators": "age_over_18",
+    "async-decorators": "age_over_18",
+    "classes": "age_over_18",
+    "async-classes": "level_2",
+}
 CACHED = ("decorator", "async-class", "answered", "permission")
 
 
@@ -312,10 +322,12 @@ def test_a_word_of_the_views_own(user):
 
 def the_problem(response: Any, status: int) -> dict[str, Any]:
     """The body, which says its own status and is no page for a browser."""
-    assert (response.status_code, response["Content-Type"]) == (status, PROBLEM)
+    assert response.status_code == status
+    assert response["Content-Type"] == PROBLEM
     body: dict[str, Any] = response.json()
     assert body.keys() == MEMBERS
-    assert (body["status"], body["type"]) == (status, "about:blank")
+    assert body["status"] == status
+    assert body["type"] == "about:blank"
     return body
 
 
@@ -346,7 +358,8 @@ def test_nobody_is_told_to_sign_in_by_the_gate():
         for accept in (JSON, PROBLEM, f"{JSON};q=0.5, text/html;q=0.4"):
             response = ask(None, address, accept)
             body = the_problem(response, 401)
-            assert (body["code"], body["missing"]) == ("not_signed_in", missing)
+            assert body["code"] == "not_signed_in"
+            assert body["missing"] == missing
             step = ". Continue with your identity service to show it."
             assert body["detail"] == heading_of(missing) + step
             assert response["WWW-Authenticate"] == "Session"

@@ -99,7 +99,11 @@ def test_a_stranger_stays_outside(user):
 
 
 def failing_database(
-    execute: Any, sql: str, params: Any, many: bool, context: Any
+    execute: Any,
+    sql: str,
+    params: Any,
+    many: bool,
+    context: Any,
 ) -> Any:
     raise OperationalError("the database has gone away")
 
@@ -117,16 +121,24 @@ def test_settings_that_are_wrong_open_nothing(user, settings, given):
 
 
 FILTERS = [
-    'user|has_claim:""', 'user|has_claim:2', 'user|has_claim:"country_resident="',
-    "user|has_kyc_level:2", 'user|has_kyc_level:""', "user|has_claim:user",
-    'missing|has_claim:"age_over_18"', 'request|has_claim:"age_over_18"',
-]  # fmt: skip
+    'user|has_claim:""',
+    "user|has_claim:2",
+    'user|has_claim:"country_resident="',
+    "user|has_kyc_level:2",
+    'user|has_kyc_level:""',
+    "user|has_claim:user",
+    'missing|has_claim:"age_over_18"',
+    'request|has_claim:"age_over_18"',
+]
 
 
 @pytest.mark.parametrize(
     ("shape", "asked"),
-    [*(("if not", asked) for asked in FILTERS), *((shape, FILTERS[0]) for shape in SHAPES)],
-)  # fmt: skip
+    [
+        *(("if not", asked) for asked in FILTERS),
+        *((shape, FILTERS[0]) for shape in SHAPES),
+    ],
+)
 def test_a_filter_that_cannot_answer_says_no(user, shape, asked, caplog):
     """Under ``not``, ``or`` and ``==`` too, where Django takes an exception for false."""
     way = by_template(SHAPES[shape].format(asked, asked, asked))
@@ -137,7 +149,9 @@ def test_a_filter_that_cannot_answer_says_no(user, shape, asked, caplog):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    "source", [TAG, SHAPES["if not"].format(*ASKED)], ids=["tag", "filters"]
+    "source",
+    [TAG, SHAPES["if not"].format(*ASKED)],
+    ids=["tag", "filters"],
 )
 def test_an_async_view_renders_a_gate_after_it_asked(user, source):
     way = by_template(source)
@@ -154,10 +168,19 @@ def test_an_async_view_renders_a_gate_after_it_asked(user, source):
 
 
 TAGS = [
-    "missing", '""', "2", "user", "none", '"age_over_18" level=missing', '"age_over_18" level=2',
-    '"age_over_18" level=none', '"age_over_18" missing',
-    'level="level_2" user=missing', 'level="level_2" user=none', 'level="level_2" user=device',
-]  # fmt: skip
+    "missing",
+    '""',
+    "2",
+    "user",
+    "none",
+    '"age_over_18" level=missing',
+    '"age_over_18" level=2',
+    '"age_over_18" level=none',
+    '"age_over_18" missing',
+    'level="level_2" user=missing',
+    'level="level_2" user=none',
+    'level="level_2" user=device',
+]
 
 
 def test_a_tag_that_cannot_answer_shows_the_other_part(user):
@@ -239,11 +262,24 @@ def test_a_template_that_asks_wrongly_logs_no_value(user, caplog):
 @pytest.mark.parametrize(
     "make",
     [
-        Gate, claim_required, HasClaim, HasKycLevel, kyc_level_required,
-        lambda given: claim_required("age_over_18", given), lambda given: Gate(scope=given),
+        Gate,
+        claim_required,
+        HasClaim,
+        HasKycLevel,
+        kyc_level_required,
+        lambda given: claim_required("age_over_18", given),
+        lambda given: Gate(scope=given),
     ],
-    ids=["gate", "decorator", "permission", "level permission", "level", "second", "scope"],
-)  # fmt: skip
+    ids=[
+        "gate",
+        "decorator",
+        "permission",
+        "level permission",
+        "level",
+        "second",
+        "scope",
+    ],
+)
 def test_a_gate_asks_for_text_and_nothing_else(make):
     """A setting that is not there would open it to everybody."""
     for given in (None, "", "  ", 2, True, (), ["level_2"], view):
@@ -274,13 +310,22 @@ def test_a_gate_stands_around_a_view(thing):
     "attributes",
     [
         {},
-        *({"required_claims": asked} for asked in (
-            (), None, "age_over_18", ("age_over_18", None), property(lambda self: ("a",)),
-        )),
-        *({"required_claims": ("age_over_18",), "on_closed": given}
-          for given in (None, "forbidden")),
+        *(
+            {"required_claims": asked}
+            for asked in (
+                (),
+                None,
+                "age_over_18",
+                ("age_over_18", None),
+                property(lambda self: ("a",)),
+            )
+        ),
+        *(
+            {"required_claims": ("age_over_18",), "on_closed": given}
+            for given in (None, "forbidden")
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_class_must_ask_for_text(user, attributes):
     alone = (ClaimRequiredMixin, Page)
     for bases in (alone, (VerifiedMixin, *alone)):

@@ -21,25 +21,37 @@ urlpatterns = [
 
 @pytest.mark.parametrize(
     ("login_url", "leads_to"),
-    [("/enter/", "/enter/?next=/bar/%3Fa%3D1"), ("enter", "/enter/?next=/bar/%3Fa%3D1"),
-     (ELSEWHERE, f"{ELSEWHERE}?next=http%3A//testserver/bar/%3Fa%3D1")],
-)  # fmt: skip
+    [
+        ("/enter/", "/enter/?next=/bar/%3Fa%3D1"),
+        ("enter", "/enter/?next=/bar/%3Fa%3D1"),
+        (ELSEWHERE, f"{ELSEWHERE}?next=http%3A//testserver/bar/%3Fa%3D1"),
+    ],
+)
 def test_a_stranger_goes_to_the_sites_own_login_page(
-    client, settings, login_url, leads_to
+    client,
+    settings,
+    login_url,
+    leads_to,
 ):
     """As Django's own decorators lead there. HTMX is told so too."""
     settings.LOGIN_URL = login_url
     response = client.get("/bar/?a=1")
-    assert (response.status_code, response["Location"]) == (302, leads_to)
+    assert response.status_code == 302
+    assert response["Location"] == leads_to
     htmx = client.get("/bar/?a=1", headers={"HX-Request": "true"})
-    assert (htmx.status_code, htmx["HX-Redirect"]) == (204, leads_to)
+    assert htmx.status_code == 204
+    assert htmx["HX-Redirect"] == leads_to
 
 
 @pytest.mark.parametrize(
     ("is_stranger", "address", "login_url"),
-    [(True, "/bar/", "identity:login"), (True, "/club/", "/enter/"),
-     (False, "/bar/", "/enter/"), (False, "/club/", "/enter/")],
-)  # fmt: skip
+    [
+        (True, "/bar/", "identity:login"),
+        (True, "/club/", "/enter/"),
+        (False, "/bar/", "/enter/"),
+        (False, "/club/", "/enter/"),
+    ],
+)
 def test_else_the_answer_is_plain(client, settings, is_stranger, address, login_url):
     """Signing in again would prove nothing. The page says what is missing, and is private."""
     settings.LOGIN_URL = login_url

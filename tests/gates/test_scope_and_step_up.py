@@ -169,7 +169,10 @@ def sign_in_with(service: FakeService, scopes: str) -> None:
     [(NARROWER, "profile:read"), (WIDER, f"{BASE} kyc:status"), (f"{BASE} openid", "")],
 )
 def test_a_refresh_with_less_takes_from_the_newest_consent(
-    browser, service, newest, kept
+    browser,
+    service,
+    newest,
+    kept,
 ):
     """Its caller read the row before: the person has allowed less since, or more."""
     identity = LinkedIdentity.objects.get()
@@ -209,7 +212,8 @@ def test_a_late_refresh_with_less_takes_nothing(browser, service, newest):
 def test_a_code_allows_nothing_that_only_a_gate_asks_for(service, settings, is_linked):
     """Also where ``CONNECT_SCOPES`` has the scope too: the code may be another person's."""
     settings.DJANGO_IDENTITY = service.settings(
-        LATER_SCOPES=[SCOPE], CONNECT_SCOPES=["kyc:status", SCOPE]
+        LATER_SCOPES=[SCOPE],
+        CONNECT_SCOPES=["kyc:status", SCOPE],
     )
     browser = browser_of(make_user())
     if is_linked:
@@ -226,7 +230,8 @@ def test_a_code_allows_nothing_that_only_a_gate_asks_for(service, settings, is_l
 def test_a_code_brings_no_level_that_only_a_gate_asks_for(service, settings, is_linked):
     """A rejection would not be covered, and so would not close it."""
     settings.DJANGO_IDENTITY = service.settings(
-        SCOPES=["profile:read"], LATER_SCOPES=["kyc:read", "kyc:status"]
+        SCOPES=["profile:read"],
+        LATER_SCOPES=["kyc:read", "kyc:status"],
     )
     user = make_user()
     browser = browser_of(user)
@@ -239,14 +244,16 @@ def test_a_code_brings_no_level_that_only_a_gate_asks_for(service, settings, is_
 
 
 @pytest.mark.parametrize(
-    "scope", ["openid", "claims:read", "documents:read openid", "x\ny"]
+    "scope",
+    ["openid", "claims:read", "documents:read openid", "x\ny"],
 )
 def test_a_request_names_nothing_that_the_site_has_not(browser, scope):
     assert asked_of_the_service(browser, scope)[1] == BASE
     page = browser.get(reverse("identity:login"), {"missing": scope}).content.decode()
     assert "You need" not in page
     refused = begun_by_json(browser, scope)
-    assert (refused.status_code, refused.json()["code"]) == (400, "scope_refused")
+    assert refused.status_code == 400
+    assert refused.json()["code"] == "scope_refused"
 
 
 def begun_by_json(browser: Client, scope: str) -> HttpResponse:
@@ -257,7 +264,8 @@ def begun_by_json(browser: Client, scope: str) -> HttpResponse:
 def test_a_front_end_names_the_scope(browser):
     answer = browser.get("/papers/", headers={"Accept": "application/json"})
     told = answer.json()
-    assert (answer.status_code, told["code"]) == (403, "scope_missing")
+    assert answer.status_code == 403
+    assert told["code"] == "scope_missing"
     begun = begun_by_json(browser, told["missing"]).json()
     query = parse_qs(urlsplit(begun["authorization_url"]).query)
     assert query["scope"] == [f"{BASE} {SCOPE}"]
@@ -280,7 +288,8 @@ def test_open_for_a_while_after_a_sign_in(browser, identity_clock):
 
 
 def test_a_closed_gate_leads_through_a_renewal_back_to_the_page(
-    browser, identity_clock
+    browser,
+    identity_clock,
 ):
     """The page of a form is shown again; what was posted is not sent a second time."""
     identity_clock.advance(minutes=11)
@@ -292,8 +301,10 @@ def test_a_closed_gate_leads_through_a_renewal_back_to_the_page(
     for address in ("/payout/", "/payout/api/"):
         answer = browser.get(address, headers={"Accept": "application/json"})
         told = answer.json()
-        assert (answer.status_code, told["code"]) == (403, "sign_in_not_recent")
-        assert (told["missing"], told["recovery"]) == ("recent_sign_in", "restart")
+        assert answer.status_code == 403
+        assert told["code"] == "sign_in_not_recent"
+        assert told["missing"] == "recent_sign_in"
+        assert told["recovery"] == "restart"
     arrived = sign_in(browser, asked["next"][0])
     assert arrived["Location"] == "/payout/?to=max"
     assert came_back_lately(browser)
@@ -310,7 +321,8 @@ def test_other_browsers_and_other_people_do_not_count(browser, service):
 
 
 def test_a_session_key_that_somebody_else_knows_is_not_confirmed(
-    browser, identity_clock
+    browser,
+    identity_clock,
 ):
     session = browser.session
     session["basket"] = "kept"

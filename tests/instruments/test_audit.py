@@ -39,7 +39,10 @@ def person() -> audit.Known:
     The number of one of them is not searched, nor where other tables point at it.
     """
     user = make_user(
-        "zoe-the-first", first_name="Zoë", last_name="Lovelace-King", email=ADDRESS
+        "zoe-the-first",
+        first_name="Zoë",
+        last_name="Lovelace-King",
+        email=ADDRESS,
     )
     make_identity(user, subject=SUBJECT)
     known = audit.known_of_subject(SUBJECT)
@@ -57,7 +60,8 @@ def hits(person: audit.Known) -> dict[str, int]:
 def test_an_erasure_that_left_nothing(person):
     """Nor does whoever prints it see what is looked for."""
     findings = audit.search(person)
-    assert (findings.hits, findings.unsure) == ({}, {})
+    assert findings.hits == {}
+    assert findings.unsure == {}
     assert findings.unread == {"leaky.Elsewhere": "no table"}
     assert "zo" not in repr(person).lower()
 
@@ -79,11 +83,22 @@ def test_an_erasure_that_left_nothing(person):
         ({"data": {"body": json.dumps({"to": ADDRESS})}}, "data"),
         ({"text": json.dumps(json.dumps({"to": ADDRESS}))}, "text"),
     ],
-    ids=["other case", "escaped in JSON", "a part of the name that nobody else has", "JSON",
-         "binary", "with an accent of its own", "an accent of its own in JSON", "UUID",
-         "UUID without hyphens", "UUID in JSON", "capitals escaped in JSON", "JSON in JSON",
-         "escaped twice in JSON"],
-)  # fmt: skip
+    ids=[
+        "other case",
+        "escaped in JSON",
+        "a part of the name that nobody else has",
+        "JSON",
+        "binary",
+        "with an accent of its own",
+        "an accent of its own in JSON",
+        "UUID",
+        "UUID without hyphens",
+        "UUID in JSON",
+        "capitals escaped in JSON",
+        "JSON in JSON",
+        "escaped twice in JSON",
+    ],
+)
 def test_columns_of_each_kind(person, columns, field):
     """Also behind a manager that hides the row."""
     leaky.Copy(**columns).save_base(force_insert=True)
@@ -120,7 +135,9 @@ def test_models_of_each_kind(person):
 def test_a_session_in_a_table(person, settings):
     """In Django's form or another. One that a former key has signed is not seen, as is said."""
     Session.objects.create(
-        session_key="k", session_data=f'"to": {ADDRESS}', expire_date=timezone.now()
+        session_key="k",
+        session_data=f'"to": {ADDRESS}',
+        expire_date=timezone.now(),
     )
     session = SessionStore()
     session["address"] = ADDRESS
@@ -165,7 +182,8 @@ def test_short_and_common_words_are_counted_apart(person):
     By chance it stands in every five-hundredth hash of a password, where nobody looks for it.
     """
     User.objects.filter(username="max").update(
-        last_name="Lovelace-King", password="md5$xZoeX1$9f8b2c1d"
+        last_name="Lovelace-King",
+        password="md5$xZoeX1$9f8b2c1d",
     )
     leaky.Copy(text="The Zoëtrope was shown in Canada").save_base(force_insert=True)
     findings = audit.search(person)
@@ -295,7 +313,8 @@ def test_the_command_exits_with_1_if_something_is_left(settings):
     settings.DJANGO_IDENTITY = {**given, "POLICY": f"{__name__}.Leaky"}
     make_identity(make_user(ADDRESS), subject=SUBJECT)
     ran = erase()
-    assert (ran.code, "left something" in ran.error) == (1, True)
+    assert ran.code == 1
+    assert ("left something" in ran.error) is True
     assert '"leaky.HistoricalUser.email": 1' in ran.out
     assert ADDRESS not in ran.out
 
@@ -304,7 +323,8 @@ def test_the_command_exits_with_2_if_something_was_not_read(monkeypatch):
     """There may be anything in it. It is content where all tables are there."""
     make_identity(make_user(ADDRESS), subject=SUBJECT)
     ran = erase()
-    assert (ran.code, '"hits": {}' in ran.out) == (2, True)
+    assert ran.code == 2
+    assert ('"hits": {}' in ran.out) is True
     assert "1 place(s) were not read: leaky.Elsewhere" in ran.error
 
     monkeypatch.setattr(leaky.Elsewhere._meta, "proxy", True)
@@ -318,7 +338,8 @@ def test_an_account_that_stays_is_not_looked_for():
     leaky.Copy(text=f"{ADDRESS} is {SUBJECT}").save_base(force_insert=True)
     leaky.Copy(text=ADDRESS).save_base(force_insert=True)
     ran = erase()
-    assert (ran.code, '"leaky.Copy.text": 1' in ran.out) == (1, True)
+    assert ran.code == 1
+    assert ('"leaky.Copy.text": 1' in ran.out) is True
 
 
 def test_a_sites_own_test():
@@ -339,7 +360,8 @@ def test_a_test_fails_on_what_nobody_has_read():
     leaky.Letter.objects.create(text="!broken")
     unread = ["leaky.Elsewhere", "leaky.Letter.text"]
     with pytest.raises(
-        AssertionError, match=r"^2 place\(s\) were not read: "
+        AssertionError,
+        match=r"^2 place\(s\) were not read: ",
     ) as failed:
         assert_erased("zoe@example.com")
     said = str(failed.value)

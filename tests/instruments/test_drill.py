@@ -26,9 +26,16 @@ pytestmark = [
     pytest.mark.urls("tests.instruments.drilled_urls"),
 ]
 STEPS = (
-    "nobody", "unproven", "proven", "revoked", "ended", "run out", "erased", "disconnected",
+    "nobody",
+    "unproven",
+    "proven",
+    "revoked",
+    "ended",
+    "run out",
+    "erased",
+    "disconnected",
     "local",
-)  # fmt: skip
+)
 #: Among them an address whose own code asks.
 EXAMPLES = ("/loans/1/", "/loans/2/", "/nowhere/", "/members/=age_over_18")
 ROWS = {
@@ -74,9 +81,18 @@ def test_doors_and_what_is_none(report):
     """
     doors = doors_at(report, *EXAMPLES, "/code/ABC-1234")
     assert [door.path for door in doors] == [
-        "/members/", "/bar/", "/vault/", "/leave/", "/loans/1/", "/loans/2/", "/code/ABC-1234",
-        "/teaser/", "/api/wines/", "/api/wines.json", "/lisbon/",
-    ]  # fmt: skip
+        "/members/",
+        "/bar/",
+        "/vault/",
+        "/leave/",
+        "/loans/1/",
+        "/loans/2/",
+        "/code/ABC-1234",
+        "/teaser/",
+        "/api/wines/",
+        "/api/wines.json",
+        "/lisbon/",
+    ]
     untried = {
         place: why
         for place, why in report.untried.items()
@@ -134,12 +150,14 @@ def test_an_erasure_that_waits_is_found(scene, report, monkeypatch, request):
     assert waits == "an erasure waits: ValueError"
     place = r"\S+test_drill.py, line \d+"
     assert re.fullmatch(
-        rf"identity.erasure.failed: ValueError in {place}: full", failed
+        rf"identity.erasure.failed: ValueError in {place}: full",
+        failed,
     )
 
 
 def test_what_was_found_is_told_where_the_evidence_cannot_be_written(
-    monkeypatch, tmp_path
+    monkeypatch,
+    tmp_path,
 ):
     """A drill takes a while, and its findings would be lost with the file."""
     seen = Report(findings=["`/bar/` is open"])

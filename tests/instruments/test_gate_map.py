@@ -69,7 +69,10 @@ class Between(View):
     required_scope = "of somebody else's"
 
     def dispatch(
-        self, request: HttpRequest, *args: Any, **kwargs: Any
+        self,
+        request: HttpRequest,
+        *args: Any,
+        **kwargs: Any,
     ) -> HttpResponseBase:
         raise AssertionError("the outer gate is closed")
 
@@ -88,9 +91,14 @@ def test_a_class_between_two_mixins():
 
 def test_a_list_of_gates_has_each_gate_once():
     assert [str(gate) for gate, _urls in gate_map.guarded()] == [
-        "age_over_18, country_resident=NG", "level_2", "age_over_18", "unique_human",
-        "country_resident=NG", "level_3", "level_1",
-    ]  # fmt: skip
+        "age_over_18, country_resident=NG",
+        "level_2",
+        "age_over_18",
+        "unique_human",
+        "country_resident=NG",
+        "level_3",
+        "level_1",
+    ]
 
 
 def test_the_list_names_what_is_open_or_unreadable():
@@ -110,8 +118,10 @@ def test_every_list_ends_with_what_no_map_sees():
     blind_spots = [f"not seen: {each}" for each in gate_map.never_seen()]
     assert "URLconfs beside tests.instruments.mapped_urls" in blind_spots[-1]
     for blind in (
-        "what a view's own code asks", "in an object that is called", "an earlier pattern"
-    ):  # fmt: skip
+        "what a view's own code asks",
+        "in an object that is called",
+        "an earlier pattern",
+    ):
         assert any(blind in each for each in blind_spots)
     for options in ((), ("--open",)):
         assert listed(*options)[-len(blind_spots) :] == blind_spots

@@ -178,11 +178,15 @@ HASTY_CLASS = method_decorator(hasty, name="dispatch")
 #: Views that the map would call closed, and that show themselves to nobody in particular.
 OPEN_ALL_THE_SAME = {
     "a decorator above the gate": (hasty(GATED), "hasty()"),
-    "below those of a framework": (never_cache(csrf_exempt(hasty(csrf_exempt(GATED)))), "hasty()"),
+    "below those of a framework": (
+        never_cache(csrf_exempt(hasty(csrf_exempt(GATED)))),
+        "hasty()",
+    ),
     "above a class": (hasty(AdultsAlone.as_view()), "hasty()"),
     "an instance that wraps": (Hasty(GATED), "Hasty()"),
     "a middleware as a decorator": (
-        decorator_from_middleware(HastyMiddleware)(GATED), "HastyMiddleware()"
+        decorator_from_middleware(HastyMiddleware)(GATED),
+        "HastyMiddleware()",
     ),
     "a partial of a decorator": (
         method_decorator(partial(hasty), name="dispatch")(kind(AdultsAlone)).as_view(),
@@ -190,20 +194,30 @@ OPEN_ALL_THE_SAME = {
     ),
     "something else is wrapped": (wraps(GATED)(secret), "secret()"),
     "a framework's wrapper of something else": (
-        update_wrapper(csrf_exempt(secret), GATED), "csrf_exempt.__wrapped__"
+        update_wrapper(csrf_exempt(secret), GATED),
+        "csrf_exempt.__wrapped__",
     ),
     "as_view": (Shown.as_view(), "hasty(), Shown.as_view()"),
-    "guarded": (shown(AdultsAlone, guarded=lambda self, view, name: view), "Door.guarded()"),
+    "guarded": (
+        shown(AdultsAlone, guarded=lambda self, view, name: view),
+        "Door.guarded()",
+    ),
     "declared": (
         shown(AdultsAlone, declared=declared_to_the_map),
         "Door.declared()",
     ),
     "a dispatch that is wrapped": (
-        shown(AdultsAlone, dispatch=hasty_method(AdultsAlone.dispatch)), "Door.dispatch()"
+        shown(AdultsAlone, dispatch=hasty_method(AdultsAlone.dispatch)),
+        "Door.dispatch()",
     ),
-    "a decorated dispatch": (HASTY_CLASS(kind(AdultsAlone)).as_view(), "Door.dispatch()"),
+    "a decorated dispatch": (
+        HASTY_CLASS(kind(AdultsAlone)).as_view(),
+        "Door.dispatch()",
+    ),
     "one of two decorators": (
-        method_decorator([never_cache, hasty], name="dispatch")(kind(AdultsAlone)).as_view(),
+        method_decorator([never_cache, hasty], name="dispatch")(
+            kind(AdultsAlone),
+        ).as_view(),
         "Door.dispatch()",
     ),
     "handle_exception": (
@@ -218,8 +232,11 @@ OPEN_ALL_THE_SAME = {
         shown(AdultEndpoint, check_permissions=lambda self, request: None),
         "Door.check_permissions()",
     ),
-    "a decorated handler": (shown(Page, get=hasty_method(ADULTS(Page.get))), "hasty_method()"),
-}  # fmt: skip
+    "a decorated handler": (
+        shown(Page, get=hasty_method(ADULTS(Page.get))),
+        "hasty_method()",
+    ),
+}
 
 
 @pytest.mark.django_db
@@ -229,7 +246,8 @@ def test_a_gate_that_own_code_goes_around_is_said_to_be_decided_by_it(site, name
     door, own_code = OPEN_ALL_THE_SAME[name]
     site(path("door/", door))
     answer = Client().get("/door/", {"preview": "1"})
-    assert (answer.status_code, b"secret" in answer.content) == (200, True)
+    assert answer.status_code == 200
+    assert (b"secret" in answer.content) is True
     line = listed()[0].split("; ")
     assert "age_over_18" in line[2]
     assert line[3:] == [own_code]
@@ -243,15 +261,19 @@ NO_CODE_OF_ITS_OWN = {
     "above a decorator of the site": adult(hasty(view)),
     "a class": AdultsAlone.as_view(),
     "a decorated class": method_decorator(never_cache, name="dispatch")(
-        kind(AdultsAlone)
+        kind(AdultsAlone),
     ).as_view(),
     "around a class with a dispatch": adult(Preview.as_view()),
-    "a dispatch below the gate": type("Door", (ClaimRequiredMixin, Preview), {
-        "required_claims": ("age_over_18",),
-    }).as_view(),
+    "a dispatch below the gate": type(
+        "Door",
+        (ClaimRequiredMixin, Preview),
+        {
+            "required_claims": ("age_over_18",),
+        },
+    ).as_view(),
     "a test of Django's": user_passes_test(bool)(GATED),
     "an endpoint": AdultEndpoint.as_view(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NO_CODE_OF_ITS_OWN)

@@ -142,7 +142,9 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "below a wrapper": lambda gate: never_cache(timed(gate(view))),
     "partial": lambda gate: partial(gate(view)),
     "decorated call": lambda gate: type(
-        "Callable", (), {"__call__": on_method(gate, Page.get)}
+        "Callable",
+        (),
+        {"__call__": on_method(gate, Page.get)},
     )(),
     "lambda": lambda gate: gate(lambda request: view(request)),
     "around a class": lambda gate: gate(Page.as_view()),
@@ -181,7 +183,7 @@ PAIRS: dict[str, tuple[Any, Any]] = {
     "the answer of a closed gate": (
         adult(view),
         claim_required("age_over_18", on_closed=lambda request, closed: view(request))(
-            view
+            view,
         ),
     ),
     # Classes

@@ -24,21 +24,29 @@ def make_backlog(size: int) -> None:
     users = User.objects.filter(username__startswith="waiting-")
     LinkedIdentity.objects.bulk_create(
         LinkedIdentity(
-            user=user, environment="test", subject=user.username,
-            subject_digest=digest("test", user.username), consent=Consent.GRANTED,
-            linked_via=LinkedVia.OAUTH, scopes=["claims:read"],
+            user=user,
+            environment="test",
+            subject=user.username,
+            subject_digest=digest("test", user.username),
+            consent=Consent.GRANTED,
+            linked_via=LinkedVia.OAUTH,
+            scopes=["claims:read"],
             refetch_due_at=now - timedelta(minutes=1),
         )
         for user in users
-    )  # fmt: skip
+    )
     TokenGrant.objects.bulk_create(
         TokenGrant(
             identity=identity,
             access_token=sealing.seal(
-                identity, Secret(f"at-0-{identity.subject}"), "access_token"
+                identity,
+                Secret(f"at-0-{identity.subject}"),
+                "access_token",
             ),
             refresh_token=sealing.seal(
-                identity, Secret(f"rt-0-{identity.subject}"), "refresh_token"
+                identity,
+                Secret(f"rt-0-{identity.subject}"),
+                "refresh_token",
             ),
             access_expires_at=now,
         )

@@ -37,7 +37,8 @@ def counting_service() -> Iterator[CountingService]:
 def workers(counting_service: CountingService, tmp_path: Path) -> Iterator[Workers]:
     queue, broker_url = f"identity-tests-{os.getpid()}", os.environ["CELERY_BROKER_URL"]
     held = Workers(
-        {**concurrency.shared(), "WORKER_QUEUE": queue}, tmp_path / "workers.log"
+        {**concurrency.shared(), "WORKER_QUEUE": queue},
+        tmp_path / "workers.log",
     )
     with celery_app(broker_url) as app:
         app.conf.task_default_queue = queue

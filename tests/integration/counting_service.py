@@ -49,7 +49,7 @@ class CountingService(FakeService):
             while raw := self._read(connection):
                 head, _, body = raw.partition(b"\r\n\r\n")
                 told = json.dumps(
-                    self._told(head.split(b" ", 2)[1].decode(), body)
+                    self._told(head.split(b" ", 2)[1].decode(), body),
                 ).encode()
                 time.sleep(self.delay)
                 length = f"HTTP/1.1 200 OK\r\nContent-Length: {len(told)}\r\n\r\n"
@@ -87,10 +87,14 @@ class CountingService(FakeService):
 def setting(origin: str, **changes: object) -> dict[str, object]:
     """The setting of an application that calls the counting service there."""
     return {
-        "ENVIRONMENT": "test", "BASE_URL": f"{origin}/api/v1", "AUTH_URL": origin,
-        "API_ORIGIN": origin, "CLIENT_ID": CLIENT_ID,
-        "CLIENT_SECRET": "a-client-secret-for-tests-alone", **changes,
-    }  # fmt: skip
+        "ENVIRONMENT": "test",
+        "BASE_URL": f"{origin}/api/v1",
+        "AUTH_URL": origin,
+        "API_ORIGIN": origin,
+        "CLIENT_ID": CLIENT_ID,
+        "CLIENT_SECRET": "a-client-secret-for-tests-alone",
+        **changes,
+    }
 
 
 def claims_of(subject: str, origin: str, at: float) -> dict[str, object]:

@@ -97,9 +97,13 @@ def test_the_quick_start_works_pasted(tmp_path):
 
     def run(*command: str) -> str:
         return subprocess.run(
-            [sys.executable, *command], cwd=tmp_path, env=env, check=True, capture_output=True,
+            [sys.executable, *command],
+            cwd=tmp_path,
+            env=env,
+            check=True,
+            capture_output=True,
             text=True,
-        ).stdout  # fmt: skip
+        ).stdout
 
     run("-m", "django", "startproject", "shop", ".")
     for name, block in (("settings", SETTINGS), ("urls", URLS)):
@@ -123,7 +127,11 @@ def test_makemessages_changes_nothing(locale, tmp_path):
     command = ["-m", "django", "makemessages", "--all", "--no-location", "--no-wrap"]
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": ""}
     subprocess.run(
-        [sys.executable, *command], cwd=copied, env=env, check=True, capture_output=True
+        [sys.executable, *command],
+        cwd=copied,
+        env=env,
+        check=True,
+        capture_output=True,
     )
 
     for language in LANGUAGES:
@@ -135,10 +143,17 @@ JSON = {"Accept": "application/json"}
 SECRET = "the key of this very site"
 #: What each page says, by language.
 SAID = {
-    "en": {404: "There is no such page", 403: "This page was open too long",
-           500: "Something went wrong"},
-    "ar": {404: "لا توجد هذه الصفحة", 403: "بقيت هذه الصفحة مفتوحة وقتًا طويلًا", 500: "حدث خطأ"},
-}  # fmt: skip
+    "en": {
+        404: "There is no such page",
+        403: "This page was open too long",
+        500: "Something went wrong",
+    },
+    "ar": {
+        404: "لا توجد هذه الصفحة",
+        403: "بقيت هذه الصفحة مفتوحة وقتًا طويلًا",
+        500: "حدث خطأ",
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +186,13 @@ def is_ours(answer: httpx.Response, status: int, words: str, language: str) -> N
     assert " Ajo Circle</title>" in answer.text
     assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
     for inside in (
-        SECRET, "Traceback", "sqlite", "django.", "DEBUG", "csrfmiddlewaretoken: ",
-    ):  # fmt: skip
+        SECRET,
+        "Traceback",
+        "sqlite",
+        "django.",
+        "DEBUG",
+        "csrfmiddlewaretoken: ",
+    ):
         assert inside not in answer.text
 
 

@@ -186,7 +186,9 @@ def _pooled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     connection.ensure_connection()
     with monkeypatch.context() as patch:
         patch.setitem(
-            connections.settings["default"], "PORT", os.environ["POOLER_PORT"]
+            connections.settings["default"],
+            "PORT",
+            os.environ["POOLER_PORT"],
         )
         yield
     with (
@@ -194,7 +196,7 @@ def _pooled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ):  # the pooler's own, which would keep the database in use
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()",
         )
 
 

@@ -43,7 +43,11 @@ DELIVERIES = 100
 # Few, so that many events of one subject are of one moment.
 MOMENTS = 12
 KINDS: tuple[tuple[str, int, dict[str, Any]], ...] = (
-    ("kyc.verified", 12, {"kyc_level": "level_1", "status": "verified", "provider": "One"}),
+    (
+        "kyc.verified",
+        12,
+        {"kyc_level": "level_1", "status": "verified", "provider": "One"},
+    ),
     ("kyc.verified", 12, {"kyc_level": "level_3", "provider": "Two"}),
     ("kyc.rejected", 8, {"kyc_level": "level_2"}),
     ("claim.issued", 10, {"claim_type": "age_over_18"}),
@@ -54,13 +58,26 @@ KINDS: tuple[tuple[str, int, dict[str, Any]], ...] = (
     ("consent.revoked", 6, {}),
     ("data.deletion_requested", 1, {}),
     ("wallet.opened", 4, {"colour": "blue"}),
-)  # fmt: skip
+)
 # What the clock, the database, a nonce or the last of several equals decides.
 UNCOMPARED = {
-    "id", "user", "made_account", "identity", "created_at", "version", "refetch_due_at",
-    "access_token", "refresh_token", "received_at", "outcome", "requested_at", "erased_at",
-    "counts", "attempts", "next_attempt_at",
-}  # fmt: skip
+    "id",
+    "user",
+    "made_account",
+    "identity",
+    "created_at",
+    "version",
+    "refetch_due_at",
+    "access_token",
+    "refresh_token",
+    "received_at",
+    "outcome",
+    "requested_at",
+    "erased_at",
+    "counts",
+    "attempts",
+    "next_attempt_at",
+}
 
 
 def people(began_at: datetime) -> None:
@@ -90,7 +107,11 @@ def in_order(count: int, began_at: datetime) -> list[bytes]:
         at = began_at + timedelta(minutes=dice.randrange(-1, MOMENTS))
         subject = f"subject-{dice.randrange(SUBJECTS)}"
         body = event_body(
-            event_type, subject=subject, event_id=f"storm-{number}", at=at, **about
+            event_type,
+            subject=subject,
+            event_id=f"storm-{number}",
+            at=at,
+            **about,
         )
         drawn.append((at, number, body))
     return [body for _, _, body in sorted(drawn)]
@@ -112,7 +133,9 @@ def deliver_at_once(processes: int, count: int, began_at: datetime) -> list[int]
     post(b"", signature="")
     # Beside this thread only the one that waits for it runs.
     warnings.filterwarnings(
-        "ignore", "This process .* is multi-threaded", DeprecationWarning
+        "ignore",
+        "This process .* is multi-threaded",
+        DeprecationWarning,
     )
     context = multiprocessing.get_context("fork")
     start = context.Barrier(len(shares), timeout=PATIENCE)
@@ -201,7 +224,12 @@ def test_a_storm_ends_as_calm_does():
 
     people(BEGAN_AT)
     [answers] = concurrency.in_processes(
-        1, deliver_at_once, PROCESSES, count, BEGAN_AT, patience=600
+        1,
+        deliver_at_once,
+        PROCESSES,
+        count,
+        BEGAN_AT,
+        patience=600,
     )
     assert Counter(answers) == {200: count + count * 3 // 10}
     assert WebhookEvent.objects.count() == count

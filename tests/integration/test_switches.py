@@ -57,7 +57,8 @@ ALONE: list[Row] = [
 
 @pytest.fixture
 def site(
-    identity_sandbox: RunningSandbox, identity_webhooks: Callable[[], None]
+    identity_sandbox: RunningSandbox,
+    identity_webhooks: Callable[[], None],
 ) -> Iterator[RunningSandbox]:
     """The sandbox, which sends its events to the site."""
     yield identity_sandbox
@@ -68,7 +69,11 @@ def site(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scopes", SCOPE_SETS, ids=" ".join)
 def test_every_reading_of_a_sign_in(
-    scopes, site, settings, identity_sign_in, identity_webhooks
+    scopes,
+    site,
+    settings,
+    identity_sign_in,
+    identity_webhooks,
 ):
     """A sign-in and an event for each row with these scopes."""
     own = settings.DJANGO_IDENTITY
@@ -87,7 +92,9 @@ def test_every_reading_of_a_sign_in(
 
 
 def _sign_in(
-    row: Row, person: SandboxPerson, sign_in: Callable[..., HttpResponse]
+    row: Row,
+    person: SandboxPerson,
+    sign_in: Callable[..., HttpResponse],
 ) -> User | None:
     """The user who is signed in then, with the claims and the level that the scopes allow."""
     browser = Client()
@@ -99,8 +106,12 @@ def _sign_in(
     assert response.status_code == 302, row
     user = LinkedIdentity.objects.get(subject=person.user_id).user
     assert browser.session[SESSION_KEY] == str(user.pk)
-    said = {"kyc_verified": True, "age_over_18": True, "unique_human": True,
-            "country_resident": "NG"}  # fmt: skip
+    said = {
+        "kyc_verified": True,
+        "age_over_18": True,
+        "unique_human": True,
+        "country_resident": "NG",
+    }
     assert claims_of(user) == (said if "claims:read" in row["scopes"] else {})
     is_verified = standing_of(user).level_shortfall("level_2") is None
     assert is_verified is ("kyc:read" in row["scopes"])

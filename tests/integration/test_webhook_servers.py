@@ -26,9 +26,20 @@ HOST = "127.0.0.1"
 PATIENCE = 120
 CHUNK = 1000
 COMMAND = [
-    sys.executable, "-m", "gunicorn", "--workers", "1", "--threads", "4", "--preload",
-    "--timeout", str(PATIENCE), "--log-level", "critical", "--no-control-socket",
-]  # fmt: skip
+    sys.executable,
+    "-m",
+    "gunicorn",
+    "--workers",
+    "1",
+    "--threads",
+    "4",
+    "--preload",
+    "--timeout",
+    str(PATIENCE),
+    "--log-level",
+    "critical",
+    "--no-control-socket",
+]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +69,11 @@ def deliver(port: int, body: bytes, *, chunked: bool = False, **headers: str) ->
     }
     try:
         link.request(
-            "POST", reverse("identity:webhook"), sent, given, encode_chunked=True
+            "POST",
+            reverse("identity:webhook"),
+            sent,
+            given,
+            encode_chunked=True,
         )
         answer = link.getresponse()
         answer.read()

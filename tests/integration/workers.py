@@ -13,9 +13,19 @@ from pathlib import Path
 from tests.concurrency import ROOT
 
 COMMAND = [
-    sys.executable, "-m", "celery", "--quiet", "-A", "tests.integration.worker_app", "worker",
-    "--loglevel", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat",
-]  # fmt: skip
+    sys.executable,
+    "-m",
+    "celery",
+    "--quiet",
+    "-A",
+    "tests.integration.worker_app",
+    "worker",
+    "--loglevel",
+    "INFO",
+    "--without-gossip",
+    "--without-mingle",
+    "--without-heartbeat",
+]
 # Without any sign of life: a busy machine may take minutes over what an idle one does in seconds.
 PATIENCE = 240.0
 LOG_END = 6000
@@ -61,7 +71,7 @@ class Workers:
                 main.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 raise AssertionError(
-                    f"a worker does not end: {self.log_end()}"
+                    f"a worker does not end: {self.log_end()}",
                 ) from None
         self._mains.clear()
 

@@ -39,7 +39,10 @@ def signs_in(world: World, *, subject: str = "ada", inside: bool = False) -> str
     user = User(pk=FIRST) if inside else None
     acts(world, "presses the button")
     address = sign_in.begin(
-        user=user, next_url="/", redirect_uri="http://x/", browser_key=BROWSER_KEY
+        user=user,
+        next_url="/",
+        redirect_uri="http://x/",
+        browser_key=BROWSER_KEY,
     )
     state = httpx.URL(address).params["state"]
 

@@ -35,7 +35,7 @@ from tests.interleavings.world import ISSUER
 #: deletes those that have expired; their owner goes on in the same way.) In these scenarios no row
 #: is older than half a year, so the looks for old rows find none.
 UNSWITCHED = re.compile(
-    "upkeep._delete|.*django_identity_(authorizationrequest|connectredemption)"
+    "upkeep._delete|.*django_identity_(authorizationrequest|connectredemption)",
 )
 #: Each time it is another text that says the same.
 SIGNED = re.compile('"credential": "[^"]*"')

@@ -28,10 +28,13 @@ from tests.interleavings.world import World
 
 #: All that processes share. The rows of a started sign-in or an entered code are their process's.
 TABLES = (
-    "auth_user", "django_identity_linkedidentity", "django_identity_tokengrant",
-    "django_identity_storedclaim", "django_identity_webhookevent",
+    "auth_user",
+    "django_identity_linkedidentity",
+    "django_identity_tokengrant",
+    "django_identity_storedclaim",
+    "django_identity_webhookevent",
     "django_identity_erasurereceipt",
-)  # fmt: skip
+)
 #: Nothing in the package compares these moments of a row that it reads.
 UNREAD = ("created_at", "date_joined", "requested_at", "handled_at")
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d):(\d\d)")

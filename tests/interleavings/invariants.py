@@ -149,11 +149,14 @@ def refusals_leave_nothing(world: World) -> object:
     if any(world.here.values()):
         return None
     never_granted = LinkedIdentity.objects.filter(
-        consent=Consent.REVOKED, revoked_at=None
+        consent=Consent.REVOKED,
+        revoked_at=None,
     )
     waiting = ErasureReceipt.objects.exclude(account=None).values("account")
     unlinked = User.objects.filter(
-        is_active=True, password__startswith="!", linked_identity=None
+        is_active=True,
+        password__startswith="!",
+        linked_identity=None,
     )
     # The account of an erasure waits for the site's part.
     unlinked = unlinked.annotate(key=Cast("pk", CharField())).exclude(key__in=waiting)
@@ -211,13 +214,25 @@ def _not_due(world: World) -> list[LinkedIdentity]:
 Invariant = Callable[[World], object]
 #: These hold already when the last delivery is answered, before any upkeep.
 AT_ONCE = (
-    consents_are_granted, sessions_end, no_gate_is_open_on_what_ended, refusals_leave_nothing,
-)  # fmt: skip
+    consents_are_granted,
+    sessions_end,
+    no_gate_is_open_on_what_ended,
+    refusals_leave_nothing,
+)
 IN_THE_END = (
-    *AT_ONCE, sign_ins_confirm, tokens_go_with_the_consent, what_differs_is_due,
-    nothing_is_sent_twice, deletions_erase, who_is_erased_is_gone, nothing_is_kept_of_strangers,
-    accounts_have_a_way_in, all_is_done_once, grants_live, nobody_fails,
-)  # fmt: skip
+    *AT_ONCE,
+    sign_ins_confirm,
+    tokens_go_with_the_consent,
+    what_differs_is_due,
+    nothing_is_sent_twice,
+    deletions_erase,
+    who_is_erased_is_gone,
+    nothing_is_kept_of_strangers,
+    accounts_have_a_way_in,
+    all_is_done_once,
+    grants_live,
+    nobody_fails,
+)
 
 
 # How it goes on after the last step of all. What is yielded does not hold then.

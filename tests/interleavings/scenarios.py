@@ -22,21 +22,32 @@ from tests.interleavings.explorer import Actor, Explorer, Found, Saved
 from tests.interleavings.world import World
 
 BEFORE: dict[str, Callable[[World], None]] = {
-    "nobody": lambda world: None, "older account": actors.older, "known": known,
+    "nobody": lambda world: None,
+    "older account": actors.older,
+    "known": known,
     "known, with password": partial(known, password="x"),
     "known for a day": partial(known, hours=25),
     "rejected for a day": partial(actors.rejected, hours=25),
     "unapplied revocation": partial(unapplied, what="consent.revoked"),
     "unapplied claim.revoked": partial(unapplied, what="claim.revoked"),
-}  # fmt: skip
+}
 ACTORS: dict[str, Actor] = {
     "sign-up": signs_in,
     "sign-in": signs_in,
     "Bob's sign-up": partial(signs_in, subject="bob"),
-    "renewal": partial(signs_in, inside=True), "link": partial(signs_in, inside=True),
+    "renewal": partial(signs_in, inside=True),
+    "link": partial(signs_in, inside=True),
     "code": actors.enters_code,
-    "disconnected": partial(ends, what="disconnected", by=disconnecting.disconnect_user),
-    "signed out everywhere": partial(ends, what="signed out", by=sessions.sign_out_everywhere),
+    "disconnected": partial(
+        ends,
+        what="disconnected",
+        by=disconnecting.disconnect_user,
+    ),
+    "signed out everywhere": partial(
+        ends,
+        what="signed out",
+        by=sessions.sign_out_everywhere,
+    ),
     "erased by the person": partial(ends, what="erased", by=erasure.erase_account),
     "erased by an operator": partial(
         ends,
@@ -49,11 +60,13 @@ ACTORS: dict[str, Actor] = {
         what="revoked",
         by=lambda user: interventions.revoke(LinkedIdentity.objects.filter(user=user)),
     ),
-    "re-fetch": actors.refetches, "refresh": actors.refreshes, "upkeep": actors.tends,
+    "re-fetch": actors.refetches,
+    "refresh": actors.refreshes,
+    "upkeep": actors.tends,
     "repeats": actors.repeats,
     "revoked twice": partial(happens, what="consent.revoked", times=2),
     "deletion twice": partial(happens, what="data.deletion_requested", times=2),
-}  # fmt: skip
+}
 #: At the service. Of several events it delivers the last one first.
 EVENTS = {
     "revoked": "consent.revoked",
@@ -175,7 +188,7 @@ class Scenario(NamedTuple):
         empty = Saved(world)
         explorer = Explorer(world, named, endings, seconds, self.shown_by)
         handlers.on_event("consent.revoked", name="the site's")(
-            lambda event: explorer.world.handled.append(event.pk)
+            lambda event: explorer.world.handled.append(event.pk),
         )
         with controlled(explorer), self.broken:
             BEFORE[before](world)
@@ -233,7 +246,9 @@ SABOTAGES = {
     "generation is not compared": Scenario(
         REFRESHED,
         broken=mock.patch.object(
-            grants, "_unchanged", lambda grant: TokenGrant.objects.filter(pk=grant.pk)
+            grants,
+            "_unchanged",
+            lambda grant: TokenGrant.objects.filter(pk=grant.pk),
         ),
         shown_by=invariants.grants_live.__doc__,
     ),

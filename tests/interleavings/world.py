@@ -145,7 +145,7 @@ class World:
         if call.json is not None:
             return _good(self._connected())
         subject = self.holders.get(
-            call.headers["Authorization"].removeprefix("Bearer ")
+            call.headers["Authorization"].removeprefix("Bearer "),
         )
         if subject is None:
             return 401, {"success": False, "error": {"code": "UNAUTHORIZED"}}

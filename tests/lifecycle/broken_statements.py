@@ -4,7 +4,12 @@ from django.db import OperationalError, connection
 
 
 def refused(
-    verb="", *words, error=OperationalError, after=0, times=1_000, when=lambda: True
+    verb="",
+    *words,
+    error=OperationalError,
+    after=0,
+    times=1_000,
+    when=lambda: True,
 ):
     """Those that begin so and have these words raise the error, after the first, so many times.
 

@@ -20,12 +20,17 @@ DOWN = html("500 Oops")
 
 
 def make_due(
-    number: int = 0, *, ago: timedelta = AN_HOUR, **fields: Any
+    number: int = 0,
+    *,
+    ago: timedelta = AN_HOUR,
+    **fields: Any,
 ) -> LinkedIdentity:
     """A linked identity whose re-fetch is due since then, with a live token."""
     held = {"refetch_due_at": timezone.now() - ago, **fields}
     identity = make_identity(
-        make_user(f"user-{number}"), subject=f"subject-{number}", **held
+        make_user(f"user-{number}"),
+        subject=f"subject-{number}",
+        **held,
     )
     make_grant(identity, refresh_token=f"rt-{number}-0")
     return LinkedIdentity.objects.get(pk=identity.pk)
@@ -37,7 +42,9 @@ def make_many_due(number: int) -> None:
 
 
 def answer_everybody(
-    service: FakeService, *, fails: Callable[[str], object] = lambda _subject: False
+    service: FakeService,
+    *,
+    fails: Callable[[str], object] = lambda _subject: False,
 ) -> None:
     """From now on the service answers about whoever is asked for, or ``fails``."""
 

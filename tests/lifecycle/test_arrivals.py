@@ -62,59 +62,90 @@ class Revoked(NamedTuple):
 #: Each step, and the letters of the claims that are proven after it.
 HISTORIES = {
     "a revoked claim counts again by a later credential": [
-        (Revoked("A", -60.5), ""), (Answer("A", -62), ""), (Answer("A", -61), "A"),
+        (Revoked("A", -60.5), ""),
+        (Answer("A", -62), ""),
+        (Answer("A", -61), "A"),
     ],
     "and by one whose end tells its time": [
-        (Revoked("A", -60.5), ""), (Answer("A", -62, timed=False), ""),
+        (Revoked("A", -60.5), ""),
+        (Answer("A", -62, timed=False), ""),
         (Answer("A", -61, timed=False), "A"),
     ],
     "an end that is too late tells no time": [
-        (Revoked("A", -7200), ""), (Answer("A", 310, timed=False), ""),
+        (Revoked("A", -7200), ""),
+        (Answer("A", 310, timed=False), ""),
         (Answer("A", A_MONTH, timed=False), ""),
     ],
     "a former one without a time, after a list that revokes": [
-        (Answer("A", -60, timed=False), "A"), (Answer(at=None, revokes="A"), ""),
-        (Answer("A", -60, timed=False), ""), (Answer("A", 100, timed=False), "A"),
+        (Answer("A", -60, timed=False), "A"),
+        (Answer(at=None, revokes="A"), ""),
+        (Answer("A", -60, timed=False), ""),
+        (Answer("A", 100, timed=False), "A"),
     ],
     "a list that revokes is later than the stored credential": [
-        (Answer("A", 240), "A"), (Answer("A", 240, revokes="A"), ""), (Answer("A", 240), ""),
-        (Answer("A", 241), "A"), (Answer(at=None, revokes="A"), ""), (Answer("A", 241), ""),
+        (Answer("A", 240), "A"),
+        (Answer("A", 240, revokes="A"), ""),
+        (Answer("A", 240), ""),
+        (Answer("A", 241), "A"),
+        (Answer(at=None, revokes="A"), ""),
+        (Answer("A", 241), ""),
     ],
     "the same answer after an empty one": [
-        (Answer("A"), "A"), (Answer(at=None), ""), (Answer(at=None), ""), (Answer("A"), ""),
+        (Answer("A"), "A"),
+        (Answer(at=None), ""),
+        (Answer(at=None), ""),
+        (Answer("A"), ""),
         (Answer("A", 1), "A"),
     ],
     "a revoked claim that is listed no more": [
-        (Answer("A", -90), "A"), (Revoked("A", -60), ""), (Answer("", -80), ""),
-        (Answer("", -50), ""), (Answer("A", -70), ""), (Answer("A", -40), "A"),
+        (Answer("A", -90), "A"),
+        (Revoked("A", -60), ""),
+        (Answer("", -80), ""),
+        (Answer("", -50), ""),
+        (Answer("A", -70), ""),
+        (Answer("A", -40), "A"),
     ],
     "an older credential leaves the stored proof": [
-        (Answer("A"), "A"), (Answer("U", -7200), "A"), (Answer("U", -7200, timed=False), "A"),
+        (Answer("A"), "A"),
+        (Answer("U", -7200), "A"),
+        (Answer("U", -7200, timed=False), "A"),
         (Answer("A", None), "A"),
     ],
     "one without a time leaves that of the newest": [
-        (Answer("A"), "A"), (Answer("U", A_MONTH, timed=False), "U"), (Answer("A", -10), "U"),
+        (Answer("A"), "A"),
+        (Answer("U", A_MONTH, timed=False), "U"),
+        (Answer("A", -10), "U"),
     ],
     "an answer that cannot be used may revoke": [
-        (Answer("AU"), "AU"), (Answer("A", -7200, revokes="U"), "A"),
+        (Answer("AU"), "AU"),
+        (Answer("A", -7200, revokes="U"), "A"),
         (Answer("", None, revokes="A"), ""),
     ],
     "revoked before it was stored, by another name of its provider": [
-        (Answer("", -7200), ""), (Revoked("A", -600, "other"), ""), (Answer("AU", -1800), "U"),
+        (Answer("", -7200), ""),
+        (Revoked("A", -600, "other"), ""),
+        (Answer("AU", -1800), "U"),
         (Answer("AU", 0), "AU"),
     ],
     "the former credential after an event": [
-        (Answer("A", 0), "A"), (Revoked("A", 0), ""), (Answer("A", 0), ""), (Answer("A", 2), "A"),
+        (Answer("A", 0), "A"),
+        (Revoked("A", 0), ""),
+        (Answer("A", 0), ""),
+        (Answer("A", 2), "A"),
     ],
     "by a clock that is ahead": [
-        (Answer("A", 240), "A"), (Revoked("A", 240), ""), (Answer("A", 240), ""),
+        (Answer("A", 240), "A"),
+        (Revoked("A", 240), ""),
+        (Answer("A", 240), ""),
         (Answer("A", 242), "A"),
     ],
     "all revoked before one was stored": [
-        (Answer("", -7200), ""), (Revoked("", -600), ""), (Answer("AU", -1800), ""),
+        (Answer("", -7200), ""),
+        (Revoked("", -600), ""),
+        (Answer("AU", -1800), ""),
         (Answer("AU", 0), "AU"),
     ],
-}  # fmt: skip
+}
 
 
 def listed(letters, *, revoked):
@@ -166,7 +197,7 @@ def test_an_older_sign_in_that_ends_later_is_not_the_newest(service):
     browser = Client()
     state = begin(browser)
     AuthorizationRequest.objects.update(
-        created_at=newest - timezone.timedelta(minutes=30)
+        created_at=newest - timezone.timedelta(minutes=30),
     )
     come_back(browser, state)
     assert is_signed_in(browser)
@@ -179,7 +210,8 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again(service):
     service.payload = {"iat": int(time.time()) - 7200}
     sign_in(Client())
     row = LinkedIdentity.objects.get()
-    assert (row.last_error, row.refetch_failures) == ("malformed_answer", 0)
+    assert row.last_error == "malformed_answer"
+    assert row.refetch_failures == 0
     assert row.is_due
     service.payload = {}
     assert refetched(row) == "stored"

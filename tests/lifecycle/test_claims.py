@@ -104,11 +104,27 @@ def by(*providers, revoked=()):
         ({"provider": {"a": 1}}, by("KYC"), Reason.NOT_CONFIRMED, True),
         ({"provider": ""}, by("KYC"), Reason.NOT_CONFIRMED, True),
     ],
-    ids=["without one", "same", "one of two", "unlisted", "spelled otherwise", "none", "two others",
-         "one of them revoked", "another, revoked", "no text", "an empty text"],
-)  # fmt: skip
+    ids=[
+        "without one",
+        "same",
+        "one of two",
+        "unlisted",
+        "spelled otherwise",
+        "none",
+        "two others",
+        "one of them revoked",
+        "another, revoked",
+        "no text",
+        "an empty text",
+    ],
+)
 def test_two_names_of_a_provider_prove_nothing(
-    service, signed, listed_by, reason, is_said, caplog
+    service,
+    signed,
+    listed_by,
+    reason,
+    is_said,
+    caplog,
 ):
     """Its gate stays closed, no other claim is lost, and one log line tells the operators why.
 
@@ -120,7 +136,8 @@ def test_two_names_of_a_provider_prove_nothing(
 
     assert refetched(row()) is Refetched.STORED
 
-    assert (row().last_error, row().refetch_failures) == ("", 0)
+    assert row().last_error == ""
+    assert row().refetch_failures == 0
     lines = [each for each in caplog.records if "claims.unproven" in each.message]
     assert [each.__dict__["claims"] for each in lines] == ["kyc_verified"] * is_said
     closed = standing_of(row().user).shortfall(RequiredClaim("kyc_verified"))
@@ -143,11 +160,14 @@ def test_a_claim_ends_with_what_ends_first(service):
     soon = (timezone.now() + HOUR).isoformat()
     late = (timezone.now() + 999 * HOUR).isoformat()
     service.disclosed = {
-        "listed": True, "value": {"verified": True, "expires_at": soon},
-        "odd": {"verified": True, "expires_at": "soon"}, "number": {"expires_at": 7},
+        "listed": True,
+        "value": {"verified": True, "expires_at": soon},
+        "odd": {"verified": True, "expires_at": "soon"},
+        "number": {"expires_at": 7},
         "endless": {"expires_at": None},
-        "listed late": True, "late": {"verified": True, "expires_at": late},
-    }  # fmt: skip
+        "listed late": True,
+        "late": {"verified": True, "expires_at": late},
+    }
     ends_of_list = {"listed": soon, "listed late": late}
     with_claims(
         service,
@@ -177,7 +197,8 @@ def test_a_second_answer_replaces_what_the_first_one_said(service):
     service.disclosed = {"age_over_18": {"verified": True}}
     refetched(row())
     again = StoredClaim.objects.get()
-    assert (again.pk, again.created_at) == (first.pk, first.created_at)
+    assert again.pk == first.pk
+    assert again.created_at == first.created_at
     assert again.value == {"verified": True}
 
     service.disclosed = {"unique_human": True}
@@ -223,7 +244,8 @@ def test_claims_and_credential_are_stored_together(caplog):
     assert results == [Refetched.FAILED, Refetched.REAUTHORIZATION_NEEDED]
     LinkedIdentity.objects.get(subject="subject-2").user.delete()
     assert row().credential_issued_at is None
-    assert (row().last_error, row().refetch_failures) == ("unexpected_error", 1)
+    assert row().last_error == "unexpected_error"
+    assert row().refetch_failures == 1
     assert "DataError" in caplog.text
     assert "subject-1" not in caplog.text
 
@@ -262,7 +284,9 @@ UNPROVEN = {
 
 @pytest.mark.parametrize(("changes", "error"), UNPROVEN.values(), ids=UNPROVEN)
 def test_an_answer_without_a_proof_changes_nothing_but_may_revoke(
-    service, changes, error
+    service,
+    changes,
+    error,
 ):
     """The claims stand as they are, but for those that are said to be revoked.
 
@@ -279,7 +303,8 @@ def test_an_answer_without_a_proof_changes_nothing_but_may_revoke(
     assert refetched(row()) is Refetched.FAILED
 
     assert held() == {"age_over_18": True, "unique_human": False}
-    assert (row().refetch_failures, row().last_error) == (1, error)
+    assert row().refetch_failures == 1
+    assert row().last_error == error
     assert row().version == version + 2  # the revocation, and the failure
 
 
@@ -305,8 +330,10 @@ def test_an_answer_about_somebody_else_revokes_nothing(service):
 
 
 @pytest.mark.parametrize(
-    ("ahead", "outcome"), [(290, Refetched.STORED), (310, Refetched.FAILED)], ids=["a bit", "far"]
-)  # fmt: skip
+    ("ahead", "outcome"),
+    [(290, Refetched.STORED), (310, Refetched.FAILED)],
+    ids=["a bit", "far"],
+)
 def test_the_services_clock_may_be_a_little_ahead(service, ahead, outcome):
     """Clocks differ by minutes; a credential from further in the future is not believed."""
     service.payload["iat"] = int(time.time()) + ahead
@@ -334,7 +361,8 @@ def test_what_comes_first_wins(service, event, *, fails):
         service.answers["claims"] = html()
     assert refetched(row()) is (Refetched.OUTAGE if fails else Refetched.OVERTAKEN)
     assert held() == {}
-    assert (row().credential_issued_at, row().refetch_failures) == (None, 0)
+    assert row().credential_issued_at is None
+    assert row().refetch_failures == 0
     assert all(getattr(row(), name) == value for name, value in event.items())
 
 
@@ -355,7 +383,8 @@ def test_failures_back_off_on_the_row(service):
     assert due_in() <= 6 * HOUR
     service.answers.clear()
     assert refetched(row()) is Refetched.STORED
-    assert (row().refetch_failures, row().last_error) == (0, "")
+    assert row().refetch_failures == 0
+    assert row().last_error == ""
 
 
 OOPS = html("500 Oops")
@@ -395,7 +424,8 @@ def test_what_fails_is_retried_or_ends_the_grant(service, failure):
     assert grant.needs_reauthorization is (result is DEAD)
     assert heard == [row()] * (result is DEAD)
     if result is DEAD:
-        assert (grant.access_token, row().refetch_due_at) == ("", None)
+        assert grant.access_token == ""
+        assert row().refetch_due_at is None
     else:
         assert row().refetch_failures == 1
         assert timedelta() < due_in() <= 2 * MINUTE
@@ -413,16 +443,19 @@ def test_a_level_that_cannot_be_read_stops_no_claims(service, capsys):
     assert said == "re-fetches, stored, but the level could not be read: 1\n"
     assert held() == {"age_over_18": True}
     assert due_in() <= MINUTE
-    assert (row().refetch_failures, row().last_error) == (1, "service_unavailable")
+    assert row().refetch_failures == 1
+    assert row().last_error == "service_unavailable"
     assert refetched(row()) is Refetched.LEVEL_UNREAD
     assert row().refetch_failures == 2
     del service.answers["kyc"]
     assert refetched(row()) is Refetched.STORED
-    assert (row().refetch_failures, row().last_error) == (0, "")
+    assert row().refetch_failures == 0
+    assert row().last_error == ""
 
 
 @pytest.mark.parametrize(
-    ("digest", "share"), [("00000000", 0.65), ("7fffffff", 0.75), ("ffffffff", 0.85)]
+    ("digest", "share"),
+    [("00000000", 0.65), ("7fffffff", 0.75), ("ffffffff", 0.85)],
 )
 def test_due_at_three_quarters_give_or_take_a_tenth(digest, share):
     """The place in the spread is the identity's own, so that it stays when the day is over."""

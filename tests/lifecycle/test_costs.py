@@ -32,8 +32,12 @@ from tests.sign_in import begin, come_back, sign_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 TRANSACTION = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
-CLAIMS = {"age_over_18": True, "kyc_verified": {"verified": True}, "unique_human": True,
-          "country_resident": "NG"}  # fmt: skip
+CLAIMS = {
+    "age_over_18": True,
+    "kyc_verified": {"verified": True},
+    "unique_human": True,
+    "country_resident": "NG",
+}
 
 
 def statements(call, *, locks):
@@ -155,6 +159,7 @@ def test_odd_persons_stop_nobody_else(service, identity_clock, monkeypatch):
         identity_clock.advance(minutes=1)
         all_refetched()
     served = LinkedIdentity.objects.filter(
-        last_error="", credential_issued_at__isnull=False
+        last_error="",
+        credential_issued_at__isnull=False,
     )
     assert served.count() == 30 - len(odd)

@@ -119,7 +119,8 @@ def test_nothing_that_was_ever_known_is_left(service, settings, name):
     assert [value for value in (*PERSONAL, username) if value in held] == []
     receipt = ErasureReceipt.objects.get()
     assert receipt.erased_at is not None
-    assert (receipt.account, receipt.subject_digest) == (None, "")
+    assert receipt.account is None
+    assert receipt.subject_digest == ""
     counts = {
         name: receipt.counts[name]
         for name in ("linkedidentity", "webhookevent", "user")
@@ -127,14 +128,17 @@ def test_nothing_that_was_ever_known_is_left(service, settings, name):
     assert counts == {"linkedidentity": 1, "webhookevent": 3, "user": 1}
     assert not is_signed_in(browser)
     user = User.objects.get()
-    assert (user.is_active, user.has_usable_password()) == (False, False)
+    assert user.is_active is False
+    assert user.has_usable_password() is False
     # Until EVENT_DAYS end: with the digests a sign-in that is on its way is refused.
     for row in WebhookEvent.objects.all():
-        assert (row.subject, row.payload, row.event_id) == ("", None, "")
+        assert row.subject == ""
+        assert row.payload is None
+        assert row.event_id == ""
         assert all([row.event_type, row.subject_digest, row.event_digest])
     days = conf.application().event_days
     WebhookEvent.objects.update(
-        received_at=timezone.now() - timezone.timedelta(days=days + 1)
+        received_at=timezone.now() - timezone.timedelta(days=days + 1),
     )
     upkeep.tend()
 
@@ -149,12 +153,14 @@ def test_an_account_that_is_still_there_is_not_erased(use_policy, policy, error)
     """The receipt names the class of the error, and the models whose rows are in the way."""
     use_policy(policy)
     receipt = interventions.erase(make_identity(make_user()))
-    assert (receipt.erased_at, receipt.error) == (None, error)
+    assert receipt.erased_at is None
+    assert receipt.error == error
     assert User.objects.get().is_active
 
 
 def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
-    use_policy, monkeypatch
+    use_policy,
+    monkeypatch,
 ):
     """A run of upkeep that has lasted a minute leaves it to the next one."""
     use_policy(Hiding)
@@ -182,9 +188,13 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
         ({}, False, NeverKeeping, ""),
         ({}, True, Deleting, ""),
     ],
-)  # fmt: skip
+)
 def test_an_account_stays_if_it_is_older_privileged_or_kept_by_policy(
-    use_policy, fields, made, policy, kept
+    use_policy,
+    fields,
+    made,
+    policy,
+    kept,
 ):
     """And the receipt says so; the data about the identity goes in any case."""
     use_policy(policy)
@@ -216,7 +226,8 @@ def test_a_code_alone_never_erases_the_account(use_policy, by):
 
     receipt = ErasureReceipt.objects.get()
     assert receipt.erased_at is not None
-    assert (receipt.account_kept, receipt.account_was_gone) == ("older", False)
+    assert receipt.account_kept == "older"
+    assert receipt.account_was_gone is False
     assert again(user).is_active
     assert not LinkedIdentity.objects.exists()
     assert ConnectRedemption.objects.exists()
@@ -282,9 +293,12 @@ def test_a_key_of_another_table_or_database_erases_nobody():
 ERASE = {
     "the person": lambda identity: erasure.erase_account(identity.user),
     "an operator": interventions.erase,
-    "the service": lambda identity: (deliver("data.deletion_requested"), pending_erasures.retry()),
+    "the service": lambda identity: (
+        deliver("data.deletion_requested"),
+        pending_erasures.retry(),
+    ),
     "a command": lambda identity: said_by("identity_erase", identity.subject, "--yes"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("erase", ERASE.values(), ids=ERASE)
@@ -298,7 +312,8 @@ def test_the_log_names_the_row_for_a_restored_backup(caplog, erase):
         assert known not in line
     facts = dict(part.split("=", 1) for part in line.split() if "=" in part)
     linked = identity.created_at.isoformat()
-    assert (facts["identity"], facts["linked"]) == (str(identity.pk), linked)
+    assert facts["identity"] == str(identity.pk)
+    assert facts["linked"] == linked
 
     make_identity(make_user("restored"), id=identity.pk)
     LinkedIdentity.objects.update(created_at=identity.created_at)

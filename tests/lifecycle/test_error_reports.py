@@ -89,7 +89,7 @@ def hides(error, *texts, log="", says=""):
 
 def huge(held):
     held.sendall(
-        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SENT[0].encode() * 30_000
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SENT[0].encode() * 30_000,
     )
 
 
@@ -102,15 +102,30 @@ def huge(held):
         answer({**GOOD, "user_id": "a", "sub": "b"}),
         answer({**GOOD, "user_id": "somebody-else"}),
         http(f"{SENT}".encode()),
-        http(f"{SENT}".encode(), status="302 Found", headers=f"Location: /{SENT[0]}\r\n"),
+        http(
+            f"{SENT}".encode(),
+            status="302 Found",
+            headers=f"Location: /{SENT[0]}\r\n",
+        ),
         http(f"{SENT}".encode(), status="429 Slow"),
         answer({"error": "server_error"}, status="503 Service Unavailable"),
         lambda held: held.close(),
         huge,
     ],
-    ids=["invalid_grant", "refused", "shape", "two subjects",
-         "subject", "not json", "redirect", "429", "503", "closed", "huge"],
-)  # fmt: skip
+    ids=[
+        "invalid_grant",
+        "refused",
+        "shape",
+        "two subjects",
+        "subject",
+        "not json",
+        "redirect",
+        "429",
+        "503",
+        "closed",
+        "huge",
+    ],
+)
 def test_a_refresh_that_fails_shows_no_token(service, identity, bad):
     """Neither the one that was presented nor those in the answer that was not taken.
 
@@ -123,7 +138,8 @@ def test_a_refresh_that_fails_shows_no_token(service, identity, bad):
     hides(caught.value, *SECRETS, CLIENT_SECRET, says=name)
     pickled = pickle.dumps(caught.value)
     arrived = pickle.loads(pickled)
-    assert (type(arrived), str(arrived)) == (type(caught.value), str(caught.value))
+    assert type(arrived) is type(caught.value)
+    assert str(arrived) == str(caught.value)
     assert not [secret for secret in SECRETS if secret.encode() in pickled]
 
 
@@ -138,7 +154,7 @@ def test_a_refresh_that_fails_shows_no_token(service, identity, bad):
             {
                 "success": True,
                 "data": {"user_id": "subject-1", "claims": 7, "status": 7},
-            }
+            },
         ),
         answer(
             {"success": False, "error": {"code": "NO"}, "for": "subject-1"},
@@ -171,11 +187,18 @@ def test_a_database_that_fails_shows_no_token(service, identity, kind, monkeypat
 @pytest.mark.parametrize("statement", ["UPDATE", "INSERT"])
 @pytest.mark.parametrize(
     "work",
-    [lambda one: call_command("identity_refetch", one.pk), lambda _: tasks.refetch_due(20)],
+    [
+        lambda one: call_command("identity_refetch", one.pk),
+        lambda _: tasks.refetch_due(20),
+    ],
     ids=["command", "task"],
-)  # fmt: skip
+)
 def test_a_refetch_that_cannot_be_stored_shows_no_credential(
-    service, identity, caplog, work, statement
+    service,
+    identity,
+    caplog,
+    work,
+    statement,
 ):
     """Nor the tokens with which it was read. A task as a command."""
     credential = service.credential()

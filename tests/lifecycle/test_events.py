@@ -58,10 +58,12 @@ def test_an_event_is_stored_and_applied(handled):
     linked(kyc_status="unverified", kyc_level="")
     deliver("kyc.verified", kyc_level="level_1", status="verified", provider="Vendor")
     identity = LinkedIdentity.objects.get()
-    assert (identity.kyc_status, identity.kyc_level) == ("unverified", "")
+    assert identity.kyc_status == "unverified"
+    assert identity.kyc_level == ""
     assert identity.is_due
     event = WebhookEvent.objects.get()
-    assert (event.outcome, event.subject) == ("applied", "subject-1")
+    assert event.outcome == "applied"
+    assert event.subject == "subject-1"
     assert event.payload["kyc_level"] == "level_1"
     assert event.next_attempt_at is None
 
@@ -69,7 +71,8 @@ def test_an_event_is_stored_and_applied(handled):
     handled("wallet.opened")
     deliver("wallet.opened", colour="blue")
     without, kept = WebhookEvent.objects.filter(outcome="ignored").order_by("pk")
-    assert (without.payload, kept.payload["colour"]) == (None, "blue")
+    assert without.payload is None
+    assert kept.payload["colour"] == "blue"
 
 
 def test_a_repeat_does_nothing_whatever_its_body():
@@ -83,7 +86,8 @@ def test_a_repeat_does_nothing_whatever_its_body():
 
 
 @pytest.mark.parametrize(
-    "other", ["evt_A ", "Evt_A", "evt_Á", "evt_\u0041\u0301", " evt_A"]
+    "other",
+    ["evt_A ", "Evt_A", "evt_Á", "evt_\u0041\u0301", " evt_A"],
 )
 def test_ids_are_compared_exactly(other):
     """Case, accents and blanks tell events apart, whatever the collation."""
@@ -93,7 +97,8 @@ def test_ids_are_compared_exactly(other):
 
 
 @pytest.mark.parametrize(
-    "other", ["SUBJECT-1", "subject-1 ", " subject-1", "sübject-1"]
+    "other",
+    ["SUBJECT-1", "subject-1 ", " subject-1", "sübject-1"],
 )
 def test_subjects_are_compared_exactly(other):
     linked()
@@ -109,13 +114,15 @@ def test_a_revocation_takes_everything_at_once(name):
     deliver(name)
     held = LinkedIdentity.objects.get()
     assert held.consent == Consent.REVOKED
-    assert (held.kyc_level, held.kyc_status, held.kyc_provider) == ("", "", "")
+    assert held.kyc_level == ""
+    assert held.kyc_status == ""
+    assert held.kyc_provider == ""
     assert held.credential_expires_at is None
     assert held.refetch_due_at is None
     assert held.scopes == []
     assert not TokenGrant.objects.exists()
     assert list(StoredClaim.objects.values_list("value", "valid_until")) == [
-        (None, None)
+        (None, None),
     ]
     assert not standing_of(identity.user).is_linked
 
@@ -128,17 +135,22 @@ def test_a_revoked_link_by_code_is_deleted(handled):
     upkeep.run()
     assert not LinkedIdentity.objects.exists()
     row = WebhookEvent.objects.get()
-    assert (row.outcome, row.subject, row.payload) == ("applied", "", None)
+    assert row.outcome == "applied"
+    assert row.subject == ""
+    assert row.payload is None
     assert row.handled_by == []
 
 
 @pytest.mark.parametrize(
     ("event_type", "is_published"),
     [
-        ("kyc.verified", True), ("kyc.rejected", True), ("claim.issued", True),
-        ("claim.revoked", False), ("consent.revoked", False),
+        ("kyc.verified", True),
+        ("kyc.rejected", True),
+        ("claim.issued", True),
+        ("claim.revoked", False),
+        ("consent.revoked", False),
     ],
-)  # fmt: skip
+)
 def test_no_broker_delays_a_revocation(published, handled, event_type, is_published):
     """Its re-fetch and its handlers wait for upkeep.
 
@@ -157,7 +169,8 @@ def test_kyc_without_its_scope_is_not_even_stored(event_type):
     deliver(event_type, kyc_level="level_9")
     assert LinkedIdentity.objects.get().kyc_level == "level_2"
     row = WebhookEvent.objects.get()
-    assert (row.outcome, row.payload) == ("ignored", None)
+    assert row.outcome == "ignored"
+    assert row.payload is None
 
 
 # What an event changes
@@ -175,13 +188,27 @@ AHEAD = {"signed_in_at": -60, "kyc_said_at": -60}
 #: Minutes ago: what was last known of the person | the event, what it says, how long ago it was |
 #: its outcome, and what is open then: the gates of A, an age, U, a human, and L, a level.
 CHANGES = {
-    "a verification": ({}, "kyc.verified", {"kyc_level": "level_9"}, 0, "applied", "AUL"),
+    "a verification": (
+        {},
+        "kyc.verified",
+        {"kyc_level": "level_9"},
+        0,
+        "applied",
+        "AUL",
+    ),
     "a claim": ({}, "claim.issued", NAMED, 0, "applied", "AUL"),
     "a consent": ({}, "consent.granted", {}, 0, "applied", "AUL"),
     "a consent after its end": (ENDED, "consent.granted", {}, 0, "applied", ""),
     "a rejection": ({}, "kyc.rejected", {}, 0, "applied", "AU"),
     "a revoked claim": ({}, "claim.revoked", NAMED, 0, "applied", "UL"),
-    "of a provider by another name": ({}, "claim.revoked", NAMED | OTHER, 0, "applied", "UL"),
+    "of a provider by another name": (
+        {},
+        "claim.revoked",
+        NAMED | OTHER,
+        0,
+        "applied",
+        "UL",
+    ),
     "a revoked verification": ({}, "claim.revoked", KYC, 0, "applied", "AU"),
     "all claims": ({}, "claim.revoked", {}, 0, "applied", ""),
     "all claims of a provider": ({}, "claim.revoked", OTHER, 0, "applied", ""),
@@ -192,14 +219,38 @@ CHANGES = {
     "a hardly older end": (FRESH, "consent.revoked", {}, 4, "applied", ""),
     "an older end": (FRESH, "consent.revoked", {}, 6, "superseded", "AUL"),
     # The service gave the sign-in an older level, or a cache an older credential.
-    "of a level that was not read": ({"signed_in_at": 0}, "kyc.rejected", {}, 30, "applied", "AU"),
-    "of a credential that was not": (CACHED, "claim.revoked", NAMED, 30, "applied", "UL"),
+    "of a level that was not read": (
+        {"signed_in_at": 0},
+        "kyc.rejected",
+        {},
+        30,
+        "applied",
+        "AU",
+    ),
+    "of a credential that was not": (
+        CACHED,
+        "claim.revoked",
+        NAMED,
+        30,
+        "applied",
+        "UL",
+    ),
     # Both times are the service's. Those of credentials are whole seconds.
     "in the second of the proof": (
-        {"credential_issued_at": 0}, "claim.revoked", NAMED, -0.9 / 60, "applied", "UL",
+        {"credential_issued_at": 0},
+        "claim.revoked",
+        NAMED,
+        -0.9 / 60,
+        "applied",
+        "UL",
     ),
     "in the second before": (
-        {"credential_issued_at": 0}, "claim.revoked", NAMED, 1 / 60, "applied", "AUL",
+        {"credential_issued_at": 0},
+        "claim.revoked",
+        NAMED,
+        1 / 60,
+        "applied",
+        "AUL",
     ),
     # A code brings no claims. What it outdates was delivered late.
     "a claim before a code": (CODE, "claim.revoked", NAMED, 30, "applied", "UL"),
@@ -212,7 +263,7 @@ CHANGES = {
     # What brings something is read from the service, however old it seems.
     "an old verification": (FRESH, "kyc.verified", {}, 60, "applied", "AUL"),
     "an old claim": (FRESH, "claim.issued", NAMED, 60, "applied", "AUL"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CHANGES.values(), ids=CHANGES)
@@ -267,7 +318,9 @@ def about_a_customer(event_type):
 
 @pytest.mark.parametrize("event_type", WITHDRAWALS)
 def test_a_withdrawal_that_names_nobody_is_not_acknowledged(
-    event_type, settings, caplog
+    event_type,
+    settings,
+    caplog,
 ):
     """It is stored, and the log names the members that were there, without values.
 
@@ -282,7 +335,9 @@ def test_a_withdrawal_that_names_nobody_is_not_acknowledged(
     assert row.event_type == event_type
     assert row.outcome == "ignored"
     assert row.next_attempt_at is None
-    assert (row.subject, row.payload, row.event_id) == ("", None, "")
+    assert row.subject == ""
+    assert row.payload is None
+    assert row.event_id == ""
     assert row.why_ignored == "names_nobody"
     assert "data.customer.ref" in caplog.text
     assert "subject-1" not in caplog.text
@@ -296,7 +351,8 @@ def test_a_withdrawal_that_names_nobody_is_not_acknowledged(
 
 
 @pytest.mark.parametrize(
-    "event_type", ["kyc.verified", "claim.issued", "consent.granted"]
+    "event_type",
+    ["kyc.verified", "claim.issued", "consent.granted"],
 )
 def test_any_other_event_that_names_nobody_is_acknowledged(event_type, caplog):
     """With a warning. One of a type that nobody knows may be about nobody."""
@@ -335,8 +391,13 @@ def test_two_events_of_one_id_are_two(settings):
 
 @pytest.mark.parametrize(
     ("days", "linked_for", "outcome"),
-    [(1, 0, "applied"), (100, 0, "applied"), (400, 500, "applied"), (400, 0, "superseded")],
-)  # fmt: skip
+    [
+        (1, 0, "applied"),
+        (100, 0, "applied"),
+        (400, 500, "applied"),
+        (400, 0, "superseded"),
+    ],
+)
 def test_a_late_deletion_is_honoured(days, linked_for, outcome):
     """After a sign-in in between too, unless it is older than the records and than the link."""
     linked(signed_in_at=NOW)
@@ -363,7 +424,8 @@ def test_an_event_that_cannot_be_applied_is_delivered_again(verb, table, stored)
     body = event_body("consent.revoked")
     with refused(verb, table):
         answer = post(body)
-    assert (answer.status_code, answer["Retry-After"]) == (503, "30")
+    assert answer.status_code == 503
+    assert answer["Retry-After"] == "30"
     assert outcomes() == stored
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert post(body).status_code == 200
@@ -406,5 +468,7 @@ def test_a_repeat_after_a_new_link_tells_nothing_of_the_former_one(event_type, h
     assert post(body).status_code == 200
     upkeep.run()
     row = WebhookEvent.objects.get()
-    assert (row.subject, row.payload, row.event_id) == ("", None, "")
+    assert row.subject == ""
+    assert row.payload is None
+    assert row.event_id == ""
     assert row.handled_by == []

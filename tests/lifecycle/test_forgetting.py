@@ -67,11 +67,13 @@ WAYS = {
     "the account": lambda user, _: user.delete(),
     "accounts": lambda user, _: User.objects.filter(pk=user.pk).delete(),
     "the identity": lambda _, row: row.delete(),
-    "by a query": lambda _, row: LinkedIdentity.objects.only("pk").filter(pk=row.pk).delete(),
+    "by a query": lambda _, row: (
+        LinkedIdentity.objects.only("pk").filter(pk=row.pk).delete()
+    ),
     "by a proxy": lambda _, row: SitesOwnIdentity.objects.filter(pk=row.pk).delete(),
     "disconnected": lambda _, row: disconnecting.disconnect(row),
     "erased": lambda _, row: interventions.erase(row),
-}  # fmt: skip
+}
 
 
 def lived(user):
@@ -250,12 +252,17 @@ def linked(**fields):
 @pytest.mark.parametrize(
     ("event_type", "told"),
     [
-        ("kyc.verified", []), ("kyc.rejected", ["kyc_changed"]), ("claim.issued", []),
+        ("kyc.verified", []),
+        ("kyc.rejected", ["kyc_changed"]),
+        ("claim.issued", []),
         ("claim.revoked", ["claims_changed", "kyc_changed"]),
         ("consent.revoked", ["sessions_ended", "consent_revoked"]),
-        ("data.deletion_requested", ["sessions_ended", "identity_unlinked", "consent_revoked"]),
+        (
+            "data.deletion_requested",
+            ["sessions_ended", "identity_unlinked", "consent_revoked"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_event_is_told(heard, event_type, told):
     """That it came, and what it changed for whom. What brings something is read later.
 
@@ -263,7 +270,8 @@ def test_each_event_is_told(heard, event_type, told):
     """
     identity = linked()
     deliver(
-        event_type, status="rejected" if event_type == "kyc.rejected" else "verified"
+        event_type,
+        status="rejected" if event_type == "kyc.rejected" else "verified",
     )
     assert names(heard) == [*told, "event_received"]
     assert heard[-1][1]["event"].event_type == event_type
@@ -296,7 +304,8 @@ def test_a_refresh_with_fewer_scopes_is_told_with_what_goes(service, settings, h
     """The level, the claims, and the grant."""
     later = ["claims:read", "kyc:read"]
     settings.DJANGO_IDENTITY = service.settings(
-        SCOPES=["profile:read"], LATER_SCOPES=later
+        SCOPES=["profile:read"],
+        LATER_SCOPES=later,
     )
     identity = linked(scopes=["profile:read", *later])
     expired(identity, scopes=identity.scopes)

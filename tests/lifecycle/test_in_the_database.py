@@ -122,7 +122,12 @@ def test_three_refused_sign_ups_of_one_person_at_once(service, use_policy):
 @pytest.mark.parametrize(("seconds", "is_heard"), [(9, True), (11, False)])
 @pytest.mark.parametrize("event_type", ["consent.revoked", "claim.revoked"])
 def test_what_found_nobody_a_moment_before_the_button_is_heard(
-    service, identity_clock, event_type, seconds, *, is_heard
+    service,
+    identity_clock,
+    event_type,
+    seconds,
+    *,
+    is_heard,
 ):
     """By the clock of another server of the site it came after it."""
     service.payload["iat"] = None
@@ -228,7 +233,9 @@ def test_a_database_that_stays_away_is_said(service):
     state = begin(browser)
     # Each try breaks at its first statement. The page itself reads the session again.
     with refused(
-        error=InterfaceError, times=5, when=lambda: service.calls("claims") > 0
+        error=InterfaceError,
+        times=5,
+        when=lambda: service.calls("claims") > 0,
     ):
         page = come_back(browser, state)
     assert page.status_code == 503
@@ -260,7 +267,8 @@ def test_a_sign_in_outlives_its_connection(service, person):
     service.meanwhile["token"] = cutter()
     assert come_back(browser, state).status_code == 302
     assert is_signed_in(browser)
-    assert (User.objects.count(), LinkedIdentity.objects.count()) == (1, 1)
+    assert User.objects.count() == 1
+    assert LinkedIdentity.objects.count() == 1
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
 
 
@@ -276,7 +284,9 @@ def test_a_refusal_outlives_a_broken_statement(service):
     member = browser_of(make_user())
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
     with refused(
-        error=InterfaceError, times=1, when=lambda: service.calls("request") > 0
+        error=InterfaceError,
+        times=1,
+        when=lambda: service.calls("request") > 0,
     ):
         page_of(hand_in(member), "invalid_connect_code")
     assert ConnectRedemption.objects.get().outcome == "invalid_connect_code"

@@ -58,7 +58,9 @@ def claims_answer(service, kid, *, signed_by="", **head):
     body = issuer.payload(**claims, iat=now, exp=now + 86_400)
     text = issuer.join(
         issuer.token(
-            issuer.header(kid=kid, **head), body, KEYS.get(signed_by or kid, issuer.KEY)
+            issuer.header(kid=kid, **head),
+            body,
+            KEYS.get(signed_by or kid, issuer.KEY),
         ),
         issuer.DISCLOSURES,
     )
@@ -70,7 +72,8 @@ def time_passes(seconds):
     for origin in key_sets._origins.values():
         origin.began -= seconds
         origin.tries = deque(
-            (moment - seconds for moment in origin.tries), origin.tries.maxlen
+            (moment - seconds for moment in origin.tries),
+            origin.tries.maxlen,
         )
 
 
@@ -124,7 +127,8 @@ def test_the_request_carries_nothing(origin, site):
     key_sets.current(site)
     assert len(origin.requests) == 2
     for name, target, raw in origin.requests:
-        assert (name, target) == ("jwks", "/.well-known/jwks.json")
+        assert name == "jwks"
+        assert target == "/.well-known/jwks.json"
         sent = raw.lower()
         assert b"authorization" not in sent
         assert b"cookie" not in sent
@@ -133,10 +137,17 @@ def test_the_request_carries_nothing(origin, site):
 
 @pytest.mark.parametrize(
     "given",
-    [html(), answer({}), http(b'{"keys": [], "keys": []}'), http(document().ljust(64 * 1024 + 1)),
-     truncated, BUSY, *(http(document("key-2"), status=each) for each in BAD)],
+    [
+        html(),
+        answer({}),
+        http(b'{"keys": [], "keys": []}'),
+        http(document().ljust(64 * 1024 + 1)),
+        truncated,
+        BUSY,
+        *(http(document("key-2"), status=each) for each in BAD),
+    ],
     ids=["html", "no keys", "repeated", "a byte too long", "truncated", "busy", *BAD],
-)  # fmt: skip
+)
 def test_a_failure_replaces_nothing(origin, site, given):
     """The keys that are held go on serving to the end of their five minutes, and no longer.
 
@@ -165,7 +176,9 @@ def test_no_redirect_is_followed(origin, site):
 
 
 @pytest.mark.parametrize(
-    "keys", [[], [{"kty": "RSA", "kid": "key-1"}]], ids=["none", "unusable"]
+    "keys",
+    [[], [{"kty": "RSA", "kid": "key-1"}]],
+    ids=["none", "unusable"],
 )
 def test_a_set_without_usable_keys_is_an_answer(origin, site, keys):
     """It replaces the set: that is how a provider pulls the plug."""
@@ -214,11 +227,12 @@ def test_each_origin_has_its_own_set(origin):
                 found.append(key_sets.current(conf.application()))
         assert found[0] is found[1]
         assert repr(found[2]) == "<KeySet ['key-2']>"
-        assert (origin.calls("jwks"), another.calls("jwks")) == (1, 1)
+        assert origin.calls("jwks") == 1
+        assert another.calls("jwks") == 1
 
 
 @pytest.mark.filterwarnings(
-    "ignore:This process .* is multi-threaded:DeprecationWarning"
+    "ignore:This process .* is multi-threaded:DeprecationWarning",
 )
 def test_a_child_process_fetches_for_itself(origin, site):
     """It has none of its parent's threads, one of which may be fetching."""
@@ -296,7 +310,9 @@ def test_whose_credential_it_is_counts(origin, site, kid):
         key_sets.verify_answer(site, given, subject="subject-2")
     with pytest.raises(CredentialRejected) as caught:
         key_sets.verify_answer(
-            site, replace(given, user_id="subject-2"), subject="subject-2"
+            site,
+            replace(given, user_id="subject-2"),
+            subject="subject-2",
         )
     assert caught.value.reason is RejectionReason.PAYLOAD_SUB
 
@@ -304,10 +320,13 @@ def test_whose_credential_it_is_counts(origin, site, kid):
 @pytest.mark.parametrize(
     ("kid", "head"),
     [
-        ("no-1", {"alg": "none"}), ("no-1", {"typ": "JWT"}), ("no-1", {"crit": []}),
-        ("no-1", {"jku": "x"}), ("key-1", {"signed_by": "key-2"}),
+        ("no-1", {"alg": "none"}),
+        ("no-1", {"typ": "JWT"}),
+        ("no-1", {"crit": []}),
+        ("no-1", {"jku": "x"}),
+        ("key-1", {"signed_by": "key-2"}),
     ],
-)  # fmt: skip
+)
 def test_junk_asks_for_nothing(origin, site, kid, head):
     """What is refused for itself does not get its ``kid`` looked up, nor does a bad signature."""
     key_sets.current(site)

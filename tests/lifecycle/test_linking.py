@@ -49,15 +49,29 @@ ALL_ASKED = ("may_sign_up", "may_link", "may_sign_in")
 #: How the subject is linked -> what follows a sign-in, a link, a renewal and a code: how it is
 #: linked then and what the policy is asked, or the refusal. By hand, as a second opinion.
 RULES = {
-    Subject.NONE: ("oauth may_sign_up may_sign_in", "oauth may_link", "subject_changed",
-                   "connect may_link"),
-    Subject.HOLDS_ANOTHER: ("", "user_holds_another", "subject_changed", "user_holds_another"),
+    Subject.NONE: (
+        "oauth may_sign_up may_sign_in",
+        "oauth may_link",
+        "subject_changed",
+        "connect may_link",
+    ),
+    Subject.HOLDS_ANOTHER: (
+        "",
+        "user_holds_another",
+        "subject_changed",
+        "user_holds_another",
+    ),
     Subject.CONNECT: ("linked_by_code", "oauth may_link", "oauth may_link", "connect"),
     Subject.OAUTH: ("oauth may_sign_in", "oauth", "oauth", "oauth"),
     Subject.REVOKED: ("oauth may_sign_in", "oauth", "oauth", "linked_before"),
-    Subject.CONNECT_ELSEWHERE: ("", "linked_by_code", "subject_changed", "subject_taken"),
+    Subject.CONNECT_ELSEWHERE: (
+        "",
+        "linked_by_code",
+        "subject_changed",
+        "subject_taken",
+    ),
     Subject.OAUTH_ELSEWHERE: ("", "subject_taken", "subject_changed", "subject_taken"),
-}  # fmt: skip
+}
 CASES = {
     (arrival, subject): rule
     for subject, rules in RULES.items()
@@ -98,7 +112,8 @@ def test_each_row_of_the_table_decides_who_may_link(asking, case):
         return
 
     identity = LinkedIdentity.objects.get(subject="subject-1")
-    assert (identity.consent, identity.linked_via) == (Consent.GRANTED, then)
+    assert identity.consent == Consent.GRANTED
+    assert identity.linked_via == then
     assert identity.revoked_at is None
     assert asked == asks
 
@@ -137,12 +152,18 @@ def test_a_refused_sign_up_leaves_no_row_of_anybodys(service, use_policy):
 @pytest.mark.parametrize(
     ("event_type", "is_known", "expected"),
     [
-        ("kyc.rejected", False, ["rejected"]), ("kyc.rejected", True, ["rejected"]),
-        ("claim.revoked", False, []), ("claim.revoked", True, [""]),
+        ("kyc.rejected", False, ["rejected"]),
+        ("kyc.rejected", True, ["rejected"]),
+        ("claim.revoked", False, []),
+        ("claim.revoked", True, [""]),
     ],
-)  # fmt: skip
+)
 def test_a_level_that_an_event_changes_on_the_way_is_told_once(
-    asking, event_type, expected, *, is_known
+    asking,
+    event_type,
+    expected,
+    *,
+    is_known,
 ):
     """By the event if the person is known, and else by the sign-in, if it changed at all."""
     if is_known:
@@ -174,7 +195,8 @@ def test_a_link_that_the_site_itself_revoked_is_one(service):
         sign_in(browser)
         sign_in(Client())
     identity.refresh_from_db()
-    assert (identity.consent, identity.kyc_status) == (Consent.GRANTED, "verified")
+    assert identity.consent == Consent.GRANTED
+    assert identity.kyc_status == "verified"
     assert is_signed_in(browser)
     assert told == []
 
@@ -232,8 +254,10 @@ def test_tries_at_once_are_counted_too(service):
 
 
 @pytest.mark.parametrize(
-    "nobody", [AnonymousUser(), User(username="new"), None], ids=["anonymous", "unsaved", "none"]
-)  # fmt: skip
+    "nobody",
+    [AnonymousUser(), User(username="new"), None],
+    ids=["anonymous", "unsaved", "none"],
+)
 def test_a_code_of_nobody_is_not_sent(service, nobody):
     """It would be spent, and verify no account."""
     with pytest.raises(ValueError, match="user model"):

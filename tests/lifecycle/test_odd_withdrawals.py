@@ -18,14 +18,22 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 #: The text of a member ``x`` that strict JSON, or a database, does not take.
 ODD = {
-    "lone surrogate": rb'"\ud800"', "lone surrogate below": rb'{"a": ["\udfff"]}',
-    "escaped NUL": rb'"a\u0000b"', "NUL in a name": rb'{"\u0000": 1}',
-    "17 levels": b"[" * 17 + b"]" * 17, "200 levels": b'{"a":' * 200 + b"1" + b"}" * 200,
-    "309 digits": b"9" * 309, "5000 digits": b"-" + b"9" * 5_000, "1e999": b"1e999",
-    "NaN": b"NaN", "Infinity": b"[-Infinity]", "not UTF-8": b'"\xff"',
-    "surrogate in UTF-8": b'"\xed\xa0\x80"', "control character": b'"a\nb"',
+    "lone surrogate": rb'"\ud800"',
+    "lone surrogate below": rb'{"a": ["\udfff"]}',
+    "escaped NUL": rb'"a\u0000b"',
+    "NUL in a name": rb'{"\u0000": 1}',
+    "17 levels": b"[" * 17 + b"]" * 17,
+    "200 levels": b'{"a":' * 200 + b"1" + b"}" * 200,
+    "309 digits": b"9" * 309,
+    "5000 digits": b"-" + b"9" * 5_000,
+    "1e999": b"1e999",
+    "NaN": b"NaN",
+    "Infinity": b"[-Infinity]",
+    "not UTF-8": b'"\xff"',
+    "surrogate in UTF-8": b'"\xed\xa0\x80"',
+    "control character": b'"a\nb"',
     "a repeated name": b'{"a": 1, "a": 2}',
-}  # fmt: skip
+}
 ENDS = ["consent.revoked", "data.deletion_requested", "claim.revoked", "kyc.rejected"]
 
 
@@ -80,14 +88,34 @@ def test_what_takes_nothing_away_is_read_strictly(event_type, odd):
 
 #: What an event says in a way that cannot be read, and the claims that stand after it.
 UNREADABLE = [
-    *(("claim.revoked", {"claim_type": odd}, []) for odd in (
-        ["age_over_18"], {"a": 1}, 7, True, "x" * 129, " ", "\n", "a\u0000", "\ud800", None,
-    )),
-    *(("claim.revoked", {"claim_type": "age_over_18", "provider": odd}, ["unique_human"])
-      for odd in (["KYC"], 7, "x" * 129, "\u0000")),
-    *(("kyc.rejected", {"status": odd}, ["age_over_18", "unique_human"])
-      for odd in (7, ["verified"], {}, "x" * 999, "\ud800")),
-]  # fmt: skip
+    *(
+        ("claim.revoked", {"claim_type": odd}, [])
+        for odd in (
+            ["age_over_18"],
+            {"a": 1},
+            7,
+            True,
+            "x" * 129,
+            " ",
+            "\n",
+            "a\u0000",
+            "\ud800",
+            None,
+        )
+    ),
+    *(
+        (
+            "claim.revoked",
+            {"claim_type": "age_over_18", "provider": odd},
+            ["unique_human"],
+        )
+        for odd in (["KYC"], 7, "x" * 129, "\u0000")
+    ),
+    *(
+        ("kyc.rejected", {"status": odd}, ["age_over_18", "unique_human"])
+        for odd in (7, ["verified"], {}, "x" * 999, "\ud800")
+    ),
+]
 
 
 @pytest.mark.parametrize(("event_type", "odd", "stay"), UNREADABLE, ids=ascii)
@@ -121,22 +149,42 @@ def test_the_data_may_be_anything_if_the_person_is_elsewhere(settings, data):
         (body_of("consent.revoked").replace(b"subject-1", b"subject-\xff"), 422),
         (body_of("consent.revoked").replace(b"evt_odd", rb"\ud800"), 400),
         (body_of("consent.revoked", outside=b', "event_type": "news"'), 400),
-        (body_of("consent.revoked", outside=b', "timestamp": "2020-01-01T00:00Z"'), 400),
+        (
+            body_of("consent.revoked", outside=b', "timestamp": "2020-01-01T00:00Z"'),
+            400,
+        ),
         (body_of("consent.revoked") + b"x", 400),
         (
-            body_of("consent.revoked", outside=b', "x": ' + b'{"a":' * 900 + b"1" + b"}" * 900)
-            .replace(b"subject-1", b""),
+            body_of(
+                "consent.revoked",
+                outside=b', "x": ' + b'{"a":' * 900 + b"1" + b"}" * 900,
+            ).replace(b"subject-1", b""),
             422,
         ),
         (b"[" * 100_000 + b"]" * 100_000, 400),
-        (body_of("consent.revoked", inside=b', "x": ' + b"[" * 100_000 + b"]" * 100_000), 400),
+        (
+            body_of(
+                "consent.revoked",
+                inside=b', "x": ' + b"[" * 100_000 + b"]" * 100_000,
+            ),
+            400,
+        ),
     ],
     ids=[
-        "two persons by one name", "two persons", "a surrogate in the person", "a NUL in it",
-        "octets in it", "a surrogate in the id", "two types", "two times", "something behind",
-        "deep, and nobody", "too deep", "too deep inside",
+        "two persons by one name",
+        "two persons",
+        "a surrogate in the person",
+        "a NUL in it",
+        "octets in it",
+        "a surrogate in the id",
+        "two types",
+        "two times",
+        "something behind",
+        "deep, and nobody",
+        "too deep",
+        "too deep inside",
     ],
-)  # fmt: skip
+)
 def test_what_is_demanded_of_a_withdrawal(body, status):
     """Each once, and readable: nobody knows else whom or when it is about."""
     linked()
@@ -152,8 +200,11 @@ def test_what_the_database_cannot_hold_is_stored_as_nothing(handled):
     inside = odd + b', "claim_type": "age_over_18", "note": "kept", "n": 5'
     assert post(body_of("claim.revoked", inside=inside)).status_code == 200
     kept = {
-        "user_id": "subject-1", "claim_type": "age_over_18", "note": "kept", "n": 5,
-    }  # fmt: skip
+        "user_id": "subject-1",
+        "claim_type": "age_over_18",
+        "note": "kept",
+        "n": 5,
+    }
     payload = WebhookEvent.objects.get().payload
     assert payload.items() >= kept.items()
     assert payload.keys() - kept.keys() <= {"x13", "x14"}

@@ -62,7 +62,9 @@ def test_it_counts_as_not_there():
     assert deliver("consent.revoked", subject="live-ada").status_code == 200
     assert LinkedIdentity.objects.get().consent == "granted"
     dossier = dossier_of(user)
-    assert (dossier.identity, dossier.grant, dossier.sections) == (None, None, ())
+    assert dossier.identity is None
+    assert dossier.grant is None
+    assert dossier.sections == ()
     page = browser_of(user).get(reverse("identity:account")).content.decode()
     assert "live-ada" not in page
 
@@ -84,8 +86,10 @@ def test_linking_deletes_it(service, heard, way, former):
     COME[way](browser_of(user))
 
     identity = LinkedIdentity.objects.get()
-    assert (identity.user, identity.environment) == (user, "test")
-    assert (identity.subject, identity.made_account) == ("subject-1", "")
+    assert identity.user == user
+    assert identity.environment == "test"
+    assert identity.subject == "subject-1"
+    assert identity.made_account == ""
     assert standing_of(again(user)).is_linked
     assert not StoredClaim.objects.exclude(identity=identity).exists()
     told = {name for name, _about in heard}
@@ -95,7 +99,10 @@ def test_linking_deletes_it(service, heard, way, former):
 @pytest.mark.parametrize("is_inside", [False, True])
 @pytest.mark.parametrize("arrival", COME)
 def test_a_row_whose_environment_sql_has_changed_is_linked_by_nobody(
-    service, arrival, *, is_inside
+    service,
+    arrival,
+    *,
+    is_inside,
 ):
     """Its digest is still the subject's."""
     user = make_user()
@@ -129,10 +136,13 @@ def test_the_doctor_counts_them_and_the_command_deletes_them(monkeypatch):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--links-of", "test", "--yes"), ("--links-of", "staging", "--yes"),
-        ("subject-1", "--links-of", "live", "--yes"), ("--yes",), ("--links-of", "live"),
+        ("--links-of", "test", "--yes"),
+        ("--links-of", "staging", "--yes"),
+        ("subject-1", "--links-of", "live", "--yes"),
+        ("--yes",),
+        ("--links-of", "live"),
     ],
-)  # fmt: skip
+)
 def test_nothing_is_deleted_by_mistake(monkeypatch, arguments):
     """This site's own links, an environment that is none, two things at once, or nothing.
 
@@ -153,12 +163,15 @@ def test_everything_stands_in_one_line_of_time():
     """Linked, re-fetched, told by events, by codes, signed in, revoked: newest first."""
     now = timezone.now()
     identity = make_identity(
-        make_user(), consent=Consent.REVOKED, revoked_at=now,
-        connect_issued_at=now - timedelta(hours=1), signed_in_at=now - timedelta(hours=2),
+        make_user(),
+        consent=Consent.REVOKED,
+        revoked_at=now,
+        connect_issued_at=now - timedelta(hours=1),
+        signed_in_at=now - timedelta(hours=2),
         credential_issued_at=now - timedelta(hours=6),
-    )  # fmt: skip
+    )
     LinkedIdentity.objects.filter(pk=identity.pk).update(
-        created_at=now - timedelta(days=9)
+        created_at=now - timedelta(days=9),
     )
     identity.refresh_from_db()
     event = make_event(identity, "claim.issued", occurred_at=now - timedelta(hours=5))
@@ -186,7 +199,8 @@ def test_everything_stands_in_one_line_of_time():
 
 
 def test_a_timeline_has_the_newest_events_of_one_person(
-    django_assert_num_queries, monkeypatch
+    django_assert_num_queries,
+    monkeypatch,
 ):
     """All that is stored and the newest hundred events, in two queries; nothing of others."""
     identity, other = (
@@ -214,10 +228,14 @@ def test_a_timeline_has_the_newest_events_of_one_person(
     ("event_type", "scopes", "said"),
     [
         ("something.new", ["kyc:read"], "ignored: its type is not known"),
-        ("kyc.verified", ["claims:read"], "ignored: the consent does not cover the level"),
+        (
+            "kyc.verified",
+            ["claims:read"],
+            "ignored: the consent does not cover the level",
+        ),
         ("claim.issued", ["claims:read"], "applied"),
     ],
-)  # fmt: skip
+)
 def test_an_ignored_event_says_why(event_type, scopes, said):
     """In the timeline, and on its own page."""
     identity = make_identity(make_user(), scopes=scopes)

@@ -93,18 +93,24 @@ def list_as_revoked(service):
 PROVES_NOTHING = {
     "denied": lambda service: service.disclosed.update(age_over_18=False),
     "denied in an object": lambda service: service.disclosed.update(
-        age_over_18={"verified": False, "value": True}
+        age_over_18={"verified": False, "value": True},
     ),
     "listed as revoked": list_as_revoked,
     "not in the credential": lambda service: service.disclosed.clear(),
-    "of a credential that fails a check": lambda service: service.payload.update(aud="another"),
-    "of a credential that has run out": lambda service: service.payload.update(exp=1),
-    "of an answer that cannot be read": lambda service: service.answers.update(claims=html()),
-    "revoked on the way": lambda service: service.meanwhile.update(
-        claims=partial(deliver, "claim.revoked")
+    "of a credential that fails a check": lambda service: service.payload.update(
+        aud="another",
     ),
-    "not consented to": lambda service: service.token.update(scope="profile:read kyc:read"),
-}  # fmt: skip
+    "of a credential that has run out": lambda service: service.payload.update(exp=1),
+    "of an answer that cannot be read": lambda service: service.answers.update(
+        claims=html(),
+    ),
+    "revoked on the way": lambda service: service.meanwhile.update(
+        claims=partial(deliver, "claim.revoked"),
+    ),
+    "not consented to": lambda service: service.token.update(
+        scope="profile:read kyc:read",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", PROVES_NOTHING)
@@ -113,8 +119,10 @@ def test_what_opens_no_gate_is_not_shown(asking, case):
     for _ in range(2):
         sign_in(Client())
     assert set(Asked.names()) == {
-        "may_sign_up", "may_sign_in", "update_user",
-    }  # fmt: skip
+        "may_sign_up",
+        "may_sign_in",
+        "update_user",
+    }
     assert shown() == [{}] * 4
     assert claims_of(User.objects.get()) == {}
 
@@ -133,7 +141,7 @@ def test_an_older_credential_shows_nothing_of_its_own(asking):
     sign_in(Client())
     Asked.questions.clear()
     LinkedIdentity.objects.update(
-        credential_issued_at=timezone.now() + timedelta(minutes=1)
+        credential_issued_at=timezone.now() + timedelta(minutes=1),
     )
     asking.disclosed = {"age_over_18": True, "unique_human": True}
     sign_in(Client())
@@ -179,8 +187,10 @@ def test_a_code_shows_no_claims(asking):
     sign_in(browser)
     hand_in(browser, "CNX-AB12-CD35")
     assert Asked.questions == [
-        ("may_link", {}), ("may_link", ADULT), ("update_user", ADULT),
-    ]  # fmt: skip
+        ("may_link", {}),
+        ("may_link", ADULT),
+        ("update_user", ADULT),
+    ]
 
 
 # What a refusal leaves
@@ -200,7 +210,8 @@ def test_a_minor_gets_no_account_and_reads_the_sites_reason(adults):
     given = {"state": begin(browser), "code": "a-code"}
     address = reverse("identity_api:callback")
     told = browser.post(address, given, content_type="application/json").json()
-    assert (told["code"], told["detail"]) == ("sign_up_refused", REASON)
+    assert told["code"] == "sign_up_refused"
+    assert told["detail"] == REASON
     assert "not taking new accounts" not in page
     assert not User.objects.exists()
     assert not LinkedIdentity.objects.exists()
@@ -345,7 +356,8 @@ def test_only_true_opens_another_way_in_and_keeps_an_account(odd_answer):
     with pytest.raises(ConfigurationError, match=f"has_other_way_in .* {odd_answer},"):
         disconnecting.disconnect(identity)
     receipt = erasure.erase_account(user)
-    assert (receipt.erased_at, receipt.error) == (None, "ConfigurationError")
+    assert receipt.erased_at is None
+    assert receipt.error == "ConfigurationError"
 
 
 @pytest.mark.parametrize("answer", [None, "", 0], ids=repr)

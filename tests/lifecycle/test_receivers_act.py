@@ -156,7 +156,8 @@ def test_a_link_by_code_that_is_protected_is_emptied(way):
         deliver("consent.revoked")
     assert closed_to(verified, again(user))
     emptied = LinkedIdentity.objects.get()
-    assert (emptied.consent, emptied.connect_person) == (Consent.REVOKED, "")
+    assert emptied.consent == Consent.REVOKED
+    assert emptied.connect_person == ""
     assert disconnecting.disconnect(identity)
 
 
@@ -188,8 +189,13 @@ def test_a_row_that_points_at_nobody_protects_no_link():
 
 
 SENDERS = (
-    LinkedIdentity, TokenGrant, StoredClaim, WebhookEvent, AuthorizationRequest, ErasureReceipt,
-)  # fmt: skip
+    LinkedIdentity,
+    TokenGrant,
+    StoredClaim,
+    WebhookEvent,
+    AuthorizationRequest,
+    ErasureReceipt,
+)
 SIGNALS = ("pre_save", "post_save", "pre_delete", "post_delete")
 TAKING_AWAY = ("data.deletion_requested", "consent.revoked")
 
@@ -198,13 +204,20 @@ TAKING_AWAY = ("data.deletion_requested", "consent.revoked")
     ("sender", "name", "link", "event_type"),
     spread(
         itertools.product(
-            SENDERS, SIGNALS, (make_identity, make_identity_by_code), TAKING_AWAY
+            SENDERS,
+            SIGNALS,
+            (make_identity, make_identity_by_code),
+            TAKING_AWAY,
         ),
         every=3,
     ),
 )
 def test_a_receiver_that_raises_keeps_no_consent(
-    sender, name, link, event_type, caplog
+    sender,
+    name,
+    link,
+    event_type,
+    caplog,
 ):
     """Before and after each save and deletion of ours."""
     user = make_user()
@@ -212,7 +225,9 @@ def test_a_receiver_that_raises_keeps_no_consent(
     make_claim(identity)
     make_grant(identity)
     request = AuthorizationRequest.objects.create(
-        environment="test", completed_by=user, expires_at=timezone.now()
+        environment="test",
+        completed_by=user,
+        expires_at=timezone.now(),
     )
     signal = getattr(model_signals, name)
     signal.connect(refuse, sender=sender)

@@ -65,10 +65,12 @@ def signal_after_all_ended(request):
 
 
 urlpatterns = [
-    path("confirm/", confirm_password), path("look-as/<username>/", look_as),
-    path("signal/", signal_from_a_page), path("signal-after-end/", signal_after_all_ended),
+    path("confirm/", confirm_password),
+    path("look-as/<username>/", look_as),
+    path("signal/", signal_from_a_page),
+    path("signal-after-end/", signal_after_all_ended),
     *urls.urlpatterns,
-]  # fmt: skip
+]
 
 
 def session_of(user):
@@ -82,7 +84,9 @@ STEPS = ("revoke", "disconnect", "sign in", "everywhere")
 
 
 @pytest.mark.parametrize(
-    "steps", spread(itertools.product(STEPS, repeat=3), every=7), ids=str
+    "steps",
+    spread(itertools.product(STEPS, repeat=3), every=7),
+    ids=str,
 )
 def test_an_ended_session_never_lives_again(service, identity_clock, steps):
     """In any order of revoking, disconnecting, linking again and signing out everywhere.
@@ -205,14 +209,20 @@ ENDED = {
 @pytest.mark.parametrize(
     ("address", "accepts"),
     [
-        ("/identity/login/", "text/html"), ("/identity/account/", "text/html"),
-        ("/identity/api/me", "application/json"), ("/gated/", "application/json"),
+        ("/identity/login/", "text/html"),
+        ("/identity/account/", "text/html"),
+        ("/identity/api/me", "application/json"),
+        ("/gated/", "application/json"),
         # A page of the site's own, with the middleware of the docs.
         ("/", "text/html"),
     ],
-)  # fmt: skip
+)
 def test_nobody_reads_the_data_of_a_session_that_ended(
-    service, settings, how, address, accepts
+    service,
+    settings,
+    how,
+    address,
+    accepts,
 ):
     """The next person at this browser. The page still says why the session ended."""
     if address == "/":
@@ -269,17 +279,21 @@ def keep(browser, **data):
 
 ENDS = {
     "sign out everywhere": lambda: sessions.sign_out_everywhere(User.objects.get()),
-    "revoked by an operator": lambda: interventions.revoke(LinkedIdentity.objects.all()),
+    "revoked by an operator": lambda: interventions.revoke(
+        LinkedIdentity.objects.all(),
+    ),
     "disconnected": lambda: disconnecting.disconnect(LinkedIdentity.objects.get()),
     "disabled": lambda: User.objects.update(is_active=False),
     "another password": lambda: User.objects.update(password="another"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("is_before", [True, False])
 def test_a_session_that_ended_on_the_way_back_is_not_begun_again(
-    service, end, is_before
+    service,
+    end,
+    is_before,
 ):
     """In another browser, before the callback or during it: this browser stays signed out too."""
     make_identity(make_user(), account_made=False)
@@ -380,12 +394,13 @@ def joining(users):
 
 
 MANAGERS = {
-    "is Django's": lambda users: users, "joins": joining,
+    "is Django's": lambda users: users,
+    "joins": joining,
     "counts": lambda users: users.annotate(points=Count("groups") + 7),
     "only": lambda users: annotating(users).only("username"),
     "sorts": lambda users: annotating(users).order_by("-username"),
     "makes another class": lambda users: users,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=MANAGERS)
@@ -404,7 +419,8 @@ def manager(request, monkeypatch):
 
 
 def test_the_user_is_as_the_sites_default_manager_has_it(
-    manager, django_assert_num_queries
+    manager,
+    django_assert_num_queries,
 ):
     """With what it annotates, as in a session of a password. One query, and one for the gate."""
     user = make_user()

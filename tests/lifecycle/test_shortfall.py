@@ -79,7 +79,8 @@ def test_a_reason_says_since_when_and_what_is_held():
     known = people()
     asked = parse("age_over_18")
     assert standing_of(known["revoked"]).shortfall(asked) == Shortfall(
-        R.CONSENT_REVOKED, since=LONG_AGO
+        R.CONSENT_REVOKED,
+        since=LONG_AGO,
     )
     ran_out = standing_of(known["of a claim that ran out"]).shortfall(asked)
     assert ran_out == Shortfall(R.RUN_OUT, since=AN_HOUR_AGO)

@@ -50,22 +50,42 @@ def adult():
 
 #: What no gate without a value takes for a yes. A claim with a noun takes a text in it.
 NOES = [
-    "no", "0", "denied", "null", "rejected", "false", 0, [], ["no"], {"answer": "no"}, {}, " ", "",
-    None, False, 1,
-]  # fmt: skip
+    "no",
+    "0",
+    "denied",
+    "null",
+    "rejected",
+    "false",
+    0,
+    [],
+    ["no"],
+    {"answer": "no"},
+    {},
+    " ",
+    "",
+    None,
+    False,
+    1,
+]
 MEANS_NO = [
-    *(("age_over_18", no) for no in (*NOES, "true", {"value": True}, {"verified": "true"})),
+    *(
+        ("age_over_18", no)
+        for no in (*NOES, "true", {"value": True}, {"verified": "true"})
+    ),
     *(("age_over_18", {"verified": no}) for no in NOES),
     *(("age_over_18", {"verified": True, "value": no}) for no in NOES),
     *(("age_over_18", {"verified": True, "age_over_18": no}) for no in NOES),
-    *(("country_resident", {"verified": True, "country": no}) for no in (0, ["no"], " ", {})),
+    *(
+        ("country_resident", {"verified": True, "country": no})
+        for no in (0, ["no"], " ", {})
+    ),
     ("kyc_verified", {"verified": True, "revoked": True}),
     ("kyc_verified", {"verified": True, "revoked": "yes"}),
     ("kyc_verified", {"verified": True, "status": "rejected"}),
     ("age_over_18", {"verified": True, "value": True, "revoked": None}),
     ("age_over_18", {"verified": False, "value": True}),
     ("age_over_18", {"verified": True, "value": True, "age_over_18": False}),
-]  # fmt: skip
+]
 MEANS_YES = [
     ("age_over_18", True),
     ("age_over_18", {"verified": True}),
@@ -76,9 +96,12 @@ MEANS_YES = [
     ("country_resident", {"verified": True, "country": True, "value": True}),
 ]
 UNPROVEN = [
-    {"revoked_at": LONG_AGO}, {"valid_until": None}, {"valid_until": AN_HOUR_AGO},
-    {"claim_type": "age_over_21"}, {"claim_type": "AGE_OVER_18"},
-]  # fmt: skip
+    {"revoked_at": LONG_AGO},
+    {"valid_until": None},
+    {"valid_until": AN_HOUR_AGO},
+    {"claim_type": "age_over_21"},
+    {"claim_type": "AGE_OVER_18"},
+]
 
 
 def test_every_other_claim_keeps_it_closed():
@@ -100,24 +123,47 @@ def test_every_other_claim_keeps_it_closed():
 #: What is shown of a country of residence, and in which values it says so.
 AFFIRMED = {
     "NG": [
-        "NG", {"value": "NG"}, {"country": "NG"},
-        *({"verified": True, name: "NG"} for name in ("value", "country", "country_resident")),
+        "NG",
+        {"value": "NG"},
+        {"country": "NG"},
+        *(
+            {"verified": True, name: "NG"}
+            for name in ("value", "country", "country_resident")
+        ),
         {"verified": True, "value": "NG", "country": "NG"},
         {"verified": True, "value": True, "country": "NG"},
     ],
     "ng": ["ng"],
     "GH": ["GH", {"verified": True, "country": "GH"}],
-    True: [True, {"verified": True, "provider": "NG"}, {"verified": True, "human": "NG"}],
+    True: [
+        True,
+        {"verified": True, "provider": "NG"},
+        {"verified": True, "human": "NG"},
+    ],
     None: [
-        False, "False", 1, "", None, ["NG"], {"value": True}, {"verified": False},
+        False,
+        "False",
+        1,
+        "",
+        None,
+        ["NG"],
+        {"value": True},
+        {"verified": False},
         *({"verified": no, "value": "NG"} for no in (False, None, 1)),
         *({"verified": True, "country": no} for no in (None, False, ["NG"])),
-        *({"verified": True, "value": no, "country": "NG"} for no in ("GH", 1, False, None)),
+        *(
+            {"verified": True, "value": no, "country": "NG"}
+            for no in ("GH", 1, False, None)
+        ),
         *({"verified": True, "value": "NG", "country": no} for no in ("GH", "")),
-        *({"verified": True, "country": "NG", "country_resident": no} for no in ("GH", False)),
-        {"verified": True, "value": False}, {"verified": False, "country": "NG"},
+        *(
+            {"verified": True, "country": "NG", "country_resident": no}
+            for no in ("GH", False)
+        ),
+        {"verified": True, "value": False},
+        {"verified": False, "country": "NG"},
     ],
-}  # fmt: skip
+}
 
 
 def test_a_gate_may_ask_for_a_value():
@@ -133,17 +179,26 @@ def test_a_gate_may_ask_for_a_value():
             assert has(user, "country_resident=NG") is (shown == "NG"), value
             assert not (has(user, "country_resident") and shown is None), value
     assert not has(
-        holder(claim_type="country_resident", value="NG"), "country_resident"
+        holder(claim_type="country_resident", value="NG"),
+        "country_resident",
     )
     user = holder(claim_type="kyc_verified", value={"verified": True, "country": "NG"})
     assert not has(user, "kyc_verified=NG")
     assert claims_of(user) == {"kyc_verified": True}
 
 
-LEVELS = [("level_2", "level_2", True), ("level_2", "level_1", True), ("level_1", "level_2", False),
-    ("level_10", "level_9", True), ("", "level_1", False), ("gold", "gold", True),
-    ("gold", "level_1", False), ("level_2", "gold", False),
-    ("level_2x", "level_2", False), ("level_\u0663", "level_2", False)]  # fmt: skip
+LEVELS = [
+    ("level_2", "level_2", True),
+    ("level_2", "level_1", True),
+    ("level_1", "level_2", False),
+    ("level_10", "level_9", True),
+    ("", "level_1", False),
+    ("gold", "gold", True),
+    ("gold", "level_1", False),
+    ("level_2", "gold", False),
+    ("level_2x", "level_2", False),
+    ("level_\u0663", "level_2", False),
+]
 
 
 def test_levels_are_compared_as_numbers():
@@ -215,14 +270,21 @@ def test_an_instance_that_becomes_another_account_has_its_standing(become):
 FORGETTING = {
     "a first sign-in": (None, lambda user: sign_in(browser_of(user))),
     "a sign-in": ("empty", lambda user: sign_in(browser_of(user))),
-    "a re-fetch": ("empty", lambda _: refetched(make_grant(LinkedIdentity.objects.get()).identity)),
+    "a re-fetch": (
+        "empty",
+        lambda _: refetched(make_grant(LinkedIdentity.objects.get()).identity),
+    ),
     "a revoked claim": ("proven", lambda _: deliver("claim.revoked")),
     "a revoked consent": ("proven", lambda _: deliver("consent.revoked")),
-    "an operator": ("proven", lambda _: interventions.revoke(LinkedIdentity.objects.all())),
-    "a disconnection": (
-        "proven", lambda _: disconnecting.disconnect(LinkedIdentity.objects.get()),
+    "an operator": (
+        "proven",
+        lambda _: interventions.revoke(LinkedIdentity.objects.all()),
     ),
-}  # fmt: skip
+    "a disconnection": (
+        "proven",
+        lambda _: disconnecting.disconnect(LinkedIdentity.objects.get()),
+    ),
+}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -248,13 +310,17 @@ class OtherPlace(IdentityPolicy):
         return super().claim_value(claim_type, value)
 
 
-RESIDENCES = [({"verified": True, "residence": "NGA"}, True),
-    ({"verified": True, "value": "NGA"}, True), ("NGA", True),
-    ({"verified": True, "residence": "GHA"}, False), ({"verified": True, "residence": 7}, False),
+RESIDENCES = [
+    ({"verified": True, "residence": "NGA"}, True),
+    ({"verified": True, "value": "NGA"}, True),
+    ("NGA", True),
+    ({"verified": True, "residence": "GHA"}, False),
+    ({"verified": True, "residence": 7}, False),
     ({"verified": True, "residence": True}, False),
     ({"verified": True, "residence": "NGA", "country": "NG", "value": "Nigeria"}, True),
     ({"verified": False, "residence": "NGA"}, False),
-    ({"verified": True, "residence": "NGA", "value": False}, False)]  # fmt: skip
+    ({"verified": True, "residence": "NGA", "value": False}, False),
+]
 DENIALS = [False, None, {"verified": False}, {"value": "false"}]
 
 

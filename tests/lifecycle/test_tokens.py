@@ -64,9 +64,11 @@ def test_a_refresh_stores_both_tokens(service, identity):
     """
     expired(identity, scopes=["profile:read", "kyc:read"])
     assert access_token_for(identity).reveal() == "at-1"
-    assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
+    assert stored(identity) == "rt-1"
+    assert service.refresh_tokens == ["rt-0"]
     grant = TokenGrant.objects.get()
-    assert (grant.generation, grant.lease_until) == (2, None)
+    assert grant.generation == 2
+    assert grant.lease_until is None
     assert grant.scopes == ["profile:read", "kyc:read"]
     assert access_token_for(identity).reveal() == "at-1"
 
@@ -80,37 +82,89 @@ def test_a_refresh_stores_both_tokens(service, identity):
 
 def slow(asked=""):
     return http(
-        b"", status="429 Slow", headers=f"Retry-After: {asked}\r\n" * bool(asked)
+        b"",
+        status="429 Slow",
+        headers=f"Retry-After: {asked}\r\n" * bool(asked),
     )
 
 
 @pytest.mark.parametrize(
     ("bad", "error", "pause"),
     [
-        (slow("12"), RateLimited, 12), (slow(), RateLimited, 30), (slow("3600"), RateLimited, 60),
-        (answer({"error": "invalid_request"}, status="400 Bad Request"), ServiceUnavailable, 30),
-        (answer({"error": "invalid_client"}, status="401 Unauthorized"), ServiceRefusal, 30),
+        (slow("12"), RateLimited, 12),
+        (slow(), RateLimited, 30),
+        (slow("3600"), RateLimited, 60),
+        (
+            answer({"error": "invalid_request"}, status="400 Bad Request"),
+            ServiceUnavailable,
+            30,
+        ),
+        (
+            answer({"error": "invalid_client"}, status="401 Unauthorized"),
+            ServiceRefusal,
+            30,
+        ),
         (html("500 Oops"), ServiceUnavailable, 30),
         (html("401 Unauthorized"), ServiceUnavailable, 30),
-        (answer({"success": False, "error": {"code": "UNAUTHORIZED"}}, status="401 Unauthorized"),
-         ClientRejected, 30),
-        (answer({"error": "invalid_scope"}, status="400 Bad Request"), ServiceUnavailable, 30),
+        (
+            answer(
+                {"success": False, "error": {"code": "UNAUTHORIZED"}},
+                status="401 Unauthorized",
+            ),
+            ClientRejected,
+            30,
+        ),
+        (
+            answer({"error": "invalid_scope"}, status="400 Bad Request"),
+            ServiceUnavailable,
+            30,
+        ),
         (answer({"error": "invalid_grant"}, status="503 Busy"), ServiceUnavailable, 30),
-        (answer({"success": False, "error": {"code": "APP_SUSPENDED"}}, status="403 Forbidden"),
-         ServiceUnavailable, 30),
-        (answer({"error": "Not Found"}, status="404 Not Found"), ServiceUnavailable, 30),
+        (
+            answer(
+                {"success": False, "error": {"code": "APP_SUSPENDED"}},
+                status="403 Forbidden",
+            ),
+            ServiceUnavailable,
+            30,
+        ),
+        (
+            answer({"error": "Not Found"}, status="404 Not Found"),
+            ServiceUnavailable,
+            30,
+        ),
         (html("503 Oops"), ServiceUnavailable, 30),
         (html(), ServiceUnavailable, 30),
         (answer({"refresh_token": "rt", "expires_in": 60}), MalformedAnswer, 30),
         (truncated, ServiceUnavailable, 30),
         (reset, ServiceUnavailable, 30),
     ],
-    ids=["429 12", "429", "429 3600", "invalid_request", "invalid_client", "500", "401",
-         "unauthorized", "invalid_scope", "invalid_grant 503", "suspended", "404", "503", "html",
-         "half", "truncated", "reset"],
-)  # fmt: skip
+    ids=[
+        "429 12",
+        "429",
+        "429 3600",
+        "invalid_request",
+        "invalid_client",
+        "500",
+        "401",
+        "unauthorized",
+        "invalid_scope",
+        "invalid_grant 503",
+        "suspended",
+        "404",
+        "503",
+        "html",
+        "half",
+        "truncated",
+        "reset",
+    ],
+)
 def test_what_is_not_invalid_grant_keeps_the_tokens(
-    service, identity, bad, error, pause
+    service,
+    identity,
+    bad,
+    error,
+    pause,
 ):
     """Whatever else goes wrong, nothing is dropped, and the same token is not sent again at once:
     it could have been read. After half a minute it is tried again, or when the service says, within
@@ -140,7 +194,8 @@ def test_no_token_is_refreshed_in_a_pause(service, identity, minutes):
     make_grant(identity)
     assert access_token_for(identity).reveal() == "at-0"
     with pytest.raises(
-        RateLimited, match=f"pause until {until:%Y-%m-%d %H:%M} UTC"
+        RateLimited,
+        match=f"pause until {until:%Y-%m-%d %H:%M} UTC",
     ) as raised:
         access_token_for(identity, rejected=Secret("at-0"))
     assert raised.value.pause == pytest.approx(minutes * 60, abs=5)
@@ -175,9 +230,13 @@ def test_what_names_the_grant_ends_it(service, identity, code, status, *, is_oau
 
     grant = TokenGrant.objects.get()
     assert grant.needs_reauthorization
-    assert (grant.access_token, grant.refresh_token) == ("", "")
-    assert (grant.generation, grant.lease_until, grant.retry_at) == (2, None, None)
-    assert (heard, service.calls("token")) == ([identity], 1)
+    assert grant.access_token == ""
+    assert grant.refresh_token == ""
+    assert grant.generation == 2
+    assert grant.lease_until is None
+    assert grant.retry_at is None
+    assert heard == [identity]
+    assert service.calls("token") == 1
 
 
 def test_newer_tokens_outlive_the_end_of_the_older(service, identity):
@@ -190,7 +249,8 @@ def test_newer_tokens_outlive_the_end_of_the_older(service, identity):
 
 
 @pytest.mark.parametrize(
-    "way", ["user_id", "two", "id_token", "access_token", "two tokens"]
+    "way",
+    ["user_id", "two", "id_token", "access_token", "two tokens"],
 )
 def test_a_token_of_another_subject_is_refused(service, identity, way):
     """A refresh never changes the subject: the answer is not stored, the grant is dead."""
@@ -206,19 +266,30 @@ def test_a_token_of_another_subject_is_refused(service, identity, way):
     with announced() as heard, pytest.raises(ReauthorizationNeeded):
         access_token_for(identity)
     grant = TokenGrant.objects.get()
-    assert (grant.needs_reauthorization, grant.refresh_token) == (True, "")
+    assert grant.needs_reauthorization is True
+    assert grant.refresh_token == ""
     assert heard == [identity]
 
 
 @pytest.mark.parametrize(
     "odd",
     [
-        {"user_id": 7}, {"user_id": ""}, {"sub": ".."}, {"scope": ["claims:read"]}, {"scope": "\0"},
-        {"token_type": "mac"}, {"token_type": 7}, {"expires_in": "soon"}, {"expires_in": -1},
-        {"id_token": "e30.e30.e30"}, {"id_token": 7}, {"error": None}, {"success": None},
+        {"user_id": 7},
+        {"user_id": ""},
+        {"sub": ".."},
+        {"scope": ["claims:read"]},
+        {"scope": "\0"},
+        {"token_type": "mac"},
+        {"token_type": 7},
+        {"expires_in": "soon"},
+        {"expires_in": -1},
+        {"id_token": "e30.e30.e30"},
+        {"id_token": 7},
+        {"error": None},
+        {"success": None},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_usable_pair_is_stored_whatever_else_is_odd(service, identity, odd):
     """The refresh token that was sent is spent: to throw the new one away would end the grant."""
     expired(identity)
@@ -279,7 +350,10 @@ def test_a_disabled_or_hidden_account_gets_no_token(service, identity, hiding, g
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError, InternalError])
 def test_a_database_that_is_away_for_a_while_loses_no_token(
-    service, identity, monkeypatch, error
+    service,
+    identity,
+    monkeypatch,
+    error,
 ):
     """Storing is tried again for some seconds, by whatever way the database fails. Not for ever."""
     monkeypatch.setattr(grants, "TRIED_EVERY", 0.01)
@@ -287,7 +361,8 @@ def test_a_database_that_is_away_for_a_while_loses_no_token(
     # The first one takes the lease.
     with refused("UPDATE", "generation", error=error, after=1, times=2):
         assert access_token_for(identity).reveal() == "at-1"
-    assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
+    assert stored(identity) == "rt-1"
+    assert service.refresh_tokens == ["rt-0"]
 
     TokenGrant.objects.update(access_expires_at=timezone.now())
     monkeypatch.setattr(grants, "STORED_WITHIN", 0.1)
@@ -304,9 +379,12 @@ def test_a_sign_in_replaces_everything(identity):
     grants.store(identity, replace(SIGNED_IN, refresh_token=None))
     grant = TokenGrant.objects.get()
     assert stored(identity, "access_token") == "at-new"
-    assert (grant.refresh_token, grant.refresh_expires_at) == ("", None)
-    assert (grant.retry_at, grant.lease_until) == (None, None)
-    assert (grant.needs_reauthorization, grant.scopes) == (False, ["profile:read"])
+    assert grant.refresh_token == ""
+    assert grant.refresh_expires_at is None
+    assert grant.retry_at is None
+    assert grant.lease_until is None
+    assert grant.needs_reauthorization is False
+    assert grant.scopes == ["profile:read"]
 
 
 def test_giving_up_spares_newer_tokens(identity):
@@ -320,7 +398,8 @@ def test_giving_up_spares_newer_tokens(identity):
 
     with announced() as heard, pytest.raises(ReauthorizationNeeded):
         tokens.Reader(identity).read(refused_after_a_sign_in)
-    assert (heard, access_token_for(identity).reveal()) == ([], "at-new")
+    assert heard == []
+    assert access_token_for(identity).reveal() == "at-new"
 
 
 @pytest.mark.parametrize(
@@ -339,7 +418,9 @@ def test_no_call_is_made_without_a_token_of_this_site(service, environment, erro
 
 
 def test_inside_a_transaction_only_a_good_token_is_returned(
-    service, identity, django_assert_num_queries
+    service,
+    identity,
+    django_assert_num_queries,
 ):
     """A rollback would lose the new tokens, and the service has spent the old one.
 
@@ -356,7 +437,8 @@ def test_inside_a_transaction_only_a_good_token_is_returned(
         pytest.raises(RuntimeError, match="before the transaction begins"),
     ):
         access_token_for(identity)
-    assert (service.requests, TokenGrant.objects.get().lease_until) == ([], None)
+    assert service.requests == []
+    assert TokenGrant.objects.get().lease_until is None
     assert access_token_for(identity).reveal() == "at-1"
 
 
@@ -374,7 +456,8 @@ def test_the_lease_is_one_callers(service, identity, monkeypatch):
     with pytest.raises(RefreshPending):
         access_token_for(identity)
     TokenGrant.objects.update(
-        lease_until=None, retry_at=timezone.now() + timedelta(seconds=30)
+        lease_until=None,
+        retry_at=timezone.now() + timedelta(seconds=30),
     )
     assert not grants.lease(second)
     with pytest.raises(RefreshPending):

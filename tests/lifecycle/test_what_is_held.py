@@ -84,8 +84,11 @@ def test_a_level_counts_for_a_while(service, make, setting, holds):
 
 MISTAKES = [
     *(("KYC_HOLDS", span) for span in (48, "48h", 59 * MINUTE, 400 * DAY, None)),
-    *(("KEEP_CLAIMS", names) for names in ([], "age_over_18", ["age_over_18=1"], [""], [7])),
-]  # fmt: skip
+    *(
+        ("KEEP_CLAIMS", names)
+        for names in ([], "age_over_18", ["age_over_18=1"], [""], [7])
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "given"), MISTAKES, ids=str)
@@ -131,7 +134,8 @@ def test_a_grant_dies_together_with_its_level(dead, monkeypatch):
         raise SystemExit
 
     monkeypatch.setattr(
-        "django_identity.models.querysets.LinkedIdentityQuerySet.change", ended
+        "django_identity.models.querysets.LinkedIdentityQuerySet.change",
+        ended,
     )
     with pytest.raises(SystemExit):
         access_token_for(dead)
@@ -159,7 +163,8 @@ def test_the_first_refetch_after_a_day_asks_again(service):
     identity = linked(checked=23 * HOUR)
     for calls in (0, 1):
         assert refetched(identity) is Refetched.STORED
-        assert (service.calls("kyc"), service.calls("token")) == (calls, 0)
+        assert service.calls("kyc") == calls
+        assert service.calls("token") == 0
         LinkedIdentity.objects.update(kyc_said_at=timezone.now() - 24 * HOUR)
     LinkedIdentity.objects.update(kyc_said_at=timezone.now() - 4 * HOUR)
     with override_settings(DJANGO_IDENTITY=service.settings(KYC_HOLDS=6 * HOUR)):
@@ -224,8 +229,11 @@ def test_a_verification_on_another_machine_of_the_site_is_read(service, behind):
 
 urlpatterns = [
     *root_urls.urlpatterns,
-    path("resident/", claim_required("age_over_18", "country_resident=NG")(root_urls.home)),
-]  # fmt: skip
+    path(
+        "resident/",
+        claim_required("age_over_18", "country_resident=NG")(root_urls.home),
+    ),
+]
 
 # With its quotes, which no sealed token has.
 DROPPED = ("country_resident", "'NG'", "unique_human")
@@ -256,8 +264,10 @@ def test_a_sign_in_and_a_re_fetch_drop_the_others(service, keep, listed):
     A shorter list drops at the next re-fetch, and a longer one stores.
     """
     service.disclosed = {
-        "age_over_18": True, "country_resident": {"country": "NG"}, "unique_human": True,
-    }  # fmt: skip
+        "age_over_18": True,
+        "country_resident": {"country": "NG"},
+        "unique_human": True,
+    }
     answer = service.good("claims")
     answer["data"]["claims"] = answer["data"]["claims"][:listed]
     service.answers["claims"] = answer

@@ -22,12 +22,17 @@ def test_authlib_signs_in_reads_and_refreshes(application, person, monkeypatch):
     monkeypatch.setenv("AUTHLIB_INSECURE_TRANSPORT", "1")
     sandbox = application.sandbox
     with OAuth2Session(
-        application.client_id, application.client_secret, token_endpoint_auth_method=METHOD,
-        scope=ALL_SCOPES, redirect_uri=REDIRECT_URI, code_challenge_method="S256",
+        application.client_id,
+        application.client_secret,
+        token_endpoint_auth_method=METHOD,
+        scope=ALL_SCOPES,
+        redirect_uri=REDIRECT_URI,
+        code_challenge_method="S256",
         token_endpoint=f"{sandbox.origin}/oauth2/token",
-    ) as session:  # fmt: skip
+    ) as session:
         address, state = session.create_authorization_url(
-            f"{sandbox.origin}/oauth2/auth", code_verifier=VERIFIER
+            f"{sandbox.origin}/oauth2/auth",
+            code_verifier=VERIFIER,
         )
         sent = {
             "authorization_response": person.decide(address).json()["callback"],
@@ -51,14 +56,18 @@ def test_the_signature_is_openssls(application, person):
         receiver.wait_for(1)
     command = ["openssl", "dgst", "-sha256", "-hmac", SECRET]
     done = subprocess.run(
-        command, input=receiver.requests[0].body, capture_output=True, check=True
+        command,
+        input=receiver.requests[0].body,
+        capture_output=True,
+        check=True,
     )
     signature = receiver.requests[0].headers["x-webhook-signature"]
     assert done.stdout.decode().split()[-1] == signature
 
 
 @pytest.mark.parametrize(
-    "switches", [{}, {"claims_iat": False, "claim_values": "bare"}]
+    "switches",
+    [{}, {"claims_iat": False, "claim_values": "bare"}],
 )
 def test_sd_jwt_of_npm_verifies_the_credentials(application, person, switches):
     """Header, payload and every disclosed claim; and nothing that was changed."""
@@ -70,13 +79,19 @@ def test_sd_jwt_of_npm_verifies_the_credentials(application, person, switches):
     def verify(text: str) -> subprocess.CompletedProcess[str]:
         given = json.dumps({"credential": text, "jwks": jwks})
         return subprocess.run(
-            SD_JWT, input=given, capture_output=True, text=True, check=False
+            SD_JWT,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     read = json.loads(verify(credential).stdout)
-    assert (read["header"]["alg"], read["header"]["typ"]) == ("ES256", "dc+sd-jwt")
+    assert read["header"]["alg"] == "ES256"
+    assert read["header"]["typ"] == "dc+sd-jwt"
     payload = read["payload"]
-    assert (payload["sub"], payload["aud"]) == (person.user_id, application.client_id)
+    assert payload["sub"] == person.user_id
+    assert payload["aud"] == application.client_id
     claims = {"kyc_verified", "age_over_18", "country_resident", "unique_human"}
     assert payload.keys() >= claims
     head, body, rest = credential.split(".", 2)

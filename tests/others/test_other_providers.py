@@ -65,7 +65,7 @@ class Client(ClientMixin):
     check_endpoint_auth_method = staticmethod(lambda method, _of: method in METHODS)
     check_response_type = staticmethod("code".__eq__)
     check_grant_type = staticmethod(
-        ("authorization_code", "refresh_token").__contains__
+        ("authorization_code", "refresh_token").__contains__,
     )
 
 
@@ -162,27 +162,40 @@ def user(request: HttpRequest, subject: str, what: str) -> HttpResponse:
     listed = [{"claim_type": name, **beside} for name in VALUES]
     data = {
         "profile": {
-            "id": SUBJECT, "email": "ada@example.org", "first_name": "Ada", "last_name": "Öbi",
-            "country": "NG", "kyc_level": "level_2", "risk_score": 3,
+            "id": SUBJECT,
+            "email": "ada@example.org",
+            "first_name": "Ada",
+            "last_name": "Öbi",
+            "country": "NG",
+            "kyc_level": "level_2",
+            "risk_score": 3,
         },
         "kyc": {
-            "kyc_level": "level_2", "status": "verified", "verified_at": "2026-11-01T10:00:00Z",
+            "kyc_level": "level_2",
+            "status": "verified",
+            "verified_at": "2026-11-01T10:00:00Z",
             "provider": "KYC",
         },
         "claims": {
-            "user_id": SUBJECT, "claims": listed, "credential_format": "dc+sd-jwt",
+            "user_id": SUBJECT,
+            "claims": listed,
+            "credential_format": "dc+sd-jwt",
             "credential": credential(request.build_absolute_uri("/").rstrip("/")),
         },
-    }  # fmt: skip
+    }
     return JsonResponse({"success": True, "data": data[what]})
 
 
 def credential(origin: str) -> str:
     now = int(time.time())
     payload: dict[Any, Any] = {
-        "iss": origin, "aud": CLIENT_ID, "sub": SUBJECT, "environment": "test", "iat": now,
+        "iss": origin,
+        "aud": CLIENT_ID,
+        "sub": SUBJECT,
+        "environment": "test",
+        "iat": now,
         "exp": now + 24 * 3600,
-    }  # fmt: skip
+    }
     payload |= {SDObj(name): value for name, value in VALUES.items()}
     header = {"typ": "dc+sd-jwt", "kid": "provider-1"}
     issued = SDJWTIssuer(payload, KEY, extra_header_parameters=header)
@@ -207,9 +220,12 @@ urlpatterns = [
 def site(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     monkeypatch.setenv("AUTHLIB_INSECURE_TRANSPORT", "1")
     given = {
-        "ENVIRONMENT": "test", "BASE_URL": f"{live_server.url}/api/v1",
-        "AUTH_URL": live_server.url, "CLIENT_ID": CLIENT_ID, "CLIENT_SECRET": CLIENT_SECRET,
-    }  # fmt: skip
+        "ENVIRONMENT": "test",
+        "BASE_URL": f"{live_server.url}/api/v1",
+        "AUTH_URL": live_server.url,
+        "CLIENT_ID": CLIENT_ID,
+        "CLIENT_SECRET": CLIENT_SECRET,
+    }
     with override_settings(DJANGO_IDENTITY=given, ROOT_URLCONF=__name__):
         yield given
 
@@ -226,7 +242,8 @@ def came_back(client: Browser) -> HttpResponseBase:
 def test_a_person_signs_in(client, site):
     """Whoever they are: the subject is opaque text, learnt from ``/users/me/…``."""
     answer: Any = came_back(client)
-    assert (answer.status_code, answer["Location"]) == (302, "/")
+    assert answer.status_code == 302
+    assert answer["Location"] == "/"
     # In another browser, to the same account.
     came_back(Browser())
     identity = LinkedIdentity.objects.get()

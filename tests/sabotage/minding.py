@@ -48,8 +48,9 @@ lifecycle/said/grants.py
 
 two-take-the-lease: Of two workers one takes the lease.
 lifecycle/said/grants.py
--lease_until=grant.lease_until, retry_at=grant.retry_at
-+retry_at=grant.retry_at
+-        lease_until=grant.lease_until,
+-        retry_at=grant.retry_at,
++        retry_at=grant.retry_at,
 
 rejected-token-again: A token that the service refused is not used again.
 lifecycle/said/tokens.py

@@ -40,7 +40,7 @@ class Sabotage:
         times = text.count(self.before)
         if times != 1:
             raise Unusable(
-                f"{self.name}: {self.before!r} is {times} times in {self.file}"
+                f"{self.name}: {self.before!r} is {times} times in {self.file}",
             )
         return text.replace(self.before, self.after)
 

@@ -25,7 +25,11 @@ INVALID_GRANT = (400, "invalid_grant")
 INVALID_CLIENT = (401, "invalid_client")
 ADA = "00000000-0000-4000-8000-000000000001"
 KEY = JWK.generate(
-    kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc"
+    kty="EC",
+    crv="P-256",
+    kid="documents-1",
+    alg="ECDH-ES+A256KW",
+    use="enc",
 )
 # For plain http; each client would load all certificates again, which takes longer than most tests.
 TLS = httpx.create_ssl_context()
@@ -147,7 +151,10 @@ class Application:
         return self.sandbox.client.post(f"/api/v1/{path}", content=content, **asked)
 
     def connect(
-        self, code: object, scopes: object = CONNECT_SCOPES, **more: Any
+        self,
+        code: object,
+        scopes: object = CONNECT_SCOPES,
+        **more: Any,
     ) -> httpx.Response:
         body = {"connect_code": code, "scopes": scopes, **more}
         return self.ask("connect/request", body)
@@ -167,7 +174,11 @@ class Visitor:
         return self.follow(self.browser.get(url))
 
     def submit(
-        self, page: httpx.Response, action: str = "", /, **fields: str
+        self,
+        page: httpx.Response,
+        action: str = "",
+        /,
+        **fields: str,
     ) -> httpx.Response:
         """Send the first form of the page that has the action and fields, with its hidden ones."""
         for form in re.findall(r"<form.*?</form>", page.text, re.DOTALL):
@@ -195,7 +206,10 @@ class Person(Visitor):
     """A person with an account: a new one, or the one that ``known`` describes."""
 
     def __init__(
-        self, sandbox: Sandbox, known: dict[str, Any] | None = None, **account: object
+        self,
+        sandbox: Sandbox,
+        known: dict[str, Any] | None = None,
+        **account: object,
     ) -> None:
         super().__init__(sandbox)
         self.account = known or sandbox.control("POST", "users", **account)
@@ -205,11 +219,16 @@ class Person(Visitor):
         """Sign in on the given page, or on the sign-in page."""
         page = page or self.open("/account/sign-in")
         return self.submit(
-            page, email=self.account["email"], password=self.account["password"]
+            page,
+            email=self.account["email"],
+            password=self.account["password"],
         )
 
     def consent_screen(
-        self, application: Application, pkce: Pkce | None = None, **changes: str | None
+        self,
+        application: Application,
+        pkce: Pkce | None = None,
+        **changes: str | None,
     ) -> httpx.Response:
         """Walk from the authorization address to the consent screen."""
         page = self.open(application.authorization_url(pkce or Pkce(), **changes))
@@ -230,7 +249,9 @@ class Person(Visitor):
         return self.sandbox.client.post("/sandbox/authorizations", json=members)
 
     def approve(
-        self, application: Application, **changes: str | None
+        self,
+        application: Application,
+        **changes: str | None,
     ) -> tuple[str, Pkce]:
         """Approve without a browser, and return the code."""
         pkce = Pkce()
@@ -244,7 +265,10 @@ class Person(Visitor):
         return response.json()
 
     def read(
-        self, tokens: dict[str, Any], what: str, user_id: str = "me"
+        self,
+        tokens: dict[str, Any],
+        what: str,
+        user_id: str = "me",
     ) -> httpx.Response:
         bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
         path = f"/api/v1/users/{user_id}/{what}"

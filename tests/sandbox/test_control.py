@@ -15,13 +15,23 @@ from tests.sandbox.driver import ADA, CONNECT_SCOPES, Person, Sandbox, Visitor, 
 
 TOKEN = "a-token-for-control-alone"
 PAGES = (
-    "/", "/console/activity", "/console/credential", "/console/switches", "/portal/",
-)  # fmt: skip
+    "/",
+    "/console/activity",
+    "/console/credential",
+    "/console/switches",
+    "/portal/",
+)
 ON_THE_WAY = [
-    "X-Forwarded-For:203.0.113.9", "X-Forwarded-For:", "X-Forwarded-Host:sandbox.example",
-    "X-Forwarded-Proto:https", "Forwarded:for=203.0.113.9", "X-Real-IP:203.0.113.9",
-    "Via:1.1 proxy", "CF-Connecting-IP:203.0.113.9", "True-Client-IP:203.0.113.9",
-]  # fmt: skip
+    "X-Forwarded-For:203.0.113.9",
+    "X-Forwarded-For:",
+    "X-Forwarded-Host:sandbox.example",
+    "X-Forwarded-Proto:https",
+    "Forwarded:for=203.0.113.9",
+    "X-Real-IP:203.0.113.9",
+    "Via:1.1 proxy",
+    "CF-Connecting-IP:203.0.113.9",
+    "True-Client-IP:203.0.113.9",
+]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +84,8 @@ def test_this_machine_needs_no_token(sandbox, host):
 
 
 @pytest.mark.parametrize(
-    "sent", ["", "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x"]
+    "sent",
+    ["", "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x"],
 )
 def test_a_published_sandbox_needs_the_token(published, sent):
     """From this machine too: a proxy may run here. The portal's token opens its endpoints alone."""
@@ -155,7 +166,10 @@ def test_every_kind_of_fault_can_be_ordered(sandbox):
 
 @pytest.mark.parametrize(("when", "status"), [("before", 200), ("after", 400)])
 def test_a_lost_answer_may_have_spent_the_refresh_token(
-    application, person, when, status
+    application,
+    person,
+    when,
+    status,
 ):
     """A drop *after* rotates the refresh token, whose answer nobody gets; one *before* does not."""
     tokens = person.tokens_for(application)
@@ -202,18 +216,38 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
     ("switches", {"decoys": 3}, "decoys is no member"),
     ("applications", {"redirect_uris": ["a b"]}, "redirect_uris needs"),
     ("applications", {"redirect_uris": [1]}, "redirect_uris must be a list of strings"),
-    ("applications", {"redirect_uris": ["x:/"], "client_secrets": {"test": 1}}, "client_sec"),
-    ("applications/{app}/webhook", {"url": "ftp://shop.example/"}, "url: an address is like"),
+    (
+        "applications",
+        {"redirect_uris": ["x:/"], "client_secrets": {"test": 1}},
+        "client_sec",
+    ),
+    (
+        "applications/{app}/webhook",
+        {"url": "ftp://shop.example/"},
+        "url: an address is like",
+    ),
     ("users", {"environment": "staging"}, "environment is one of live, test"),
     ("users", {"email": "{email}"}, "email or subject is taken"),
     ("users", {"date_of_birth": "1.2.90"}, "date_of_birth must be like 1990-01-31"),
     ("users", {"credential_seconds": 2**63}, "credential_seconds must be"),
     ("users/{user}/invalidate", {"bvn": "1"}, "bvn is no member; it takes none"),
-    ("applications", {"redirect_uris": ["https://a.example/"], "name": "\ud800"}, "not JSON"),
+    (
+        "applications",
+        {"redirect_uris": ["https://a.example/"], "name": "\ud800"},
+        "not JSON",
+    ),
     ("events", {"client_id": "{client}", "event_type": "\ud800"}, "not JSON"),
-    ("events", {"client_id": "{client}", "event_type": "x", "data": []}, "data must be an obj"),
-    ("deliveries/release", {"client_id": "{client}", "backwards": 1}, "backwards must be true"),
-]  # fmt: skip
+    (
+        "events",
+        {"client_id": "{client}", "event_type": "x", "data": []},
+        "data must be an obj",
+    ),
+    (
+        "deliveries/release",
+        {"client_id": "{client}", "backwards": 1},
+        "backwards must be true",
+    ),
+]
 
 
 @pytest.mark.parametrize(("path", "body", "named"), WRONG)

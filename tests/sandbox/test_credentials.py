@@ -24,8 +24,11 @@ ALL_CLAIMS = {"kyc_verified", "age_over_18", "country_resident", "unique_human"}
 VARIANT = {"claim_type", "provider", "proof_hash", "expires_at"}
 KYC, OWN = "Sandbox KYC", "Sandbox Identity"
 PROVIDERS = {
-    "kyc_verified": KYC, "age_over_18": OWN, "country_resident": OWN, "unique_human": KYC,
-}  # fmt: skip
+    "kyc_verified": KYC,
+    "age_over_18": OWN,
+    "country_resident": OWN,
+    "unique_human": KYC,
+}
 
 
 @pytest.fixture
@@ -42,7 +45,8 @@ def verified(person: Person, tokens: dict[str, str], credential: str = "") -> An
     keys = JWKSet.from_json(person.sandbox.client.get("/.well-known/jwks.json").text)
     credential = credential or claims_of(person, tokens)["credential"]
     verifier = SDJWTVerifier(
-        credential, lambda _issuer, header: keys.get_key(header["kid"])
+        credential,
+        lambda _issuer, header: keys.get_key(header["kid"]),
     )
     return verifier.get_verified_payload()
 
@@ -64,9 +68,11 @@ def test_credential_verifies_and_has_the_right_members(application, person, toke
     assert content["credential_format"] == "dc+sd-jwt"
     payload = verified(person, tokens, content["credential"])
     of_all = {
-        "iss": person.sandbox.origin, "aud": application.client_id, "sub": person.user_id,
+        "iss": person.sandbox.origin,
+        "aud": application.client_id,
+        "sub": person.user_id,
         "environment": "test",
-    }  # fmt: skip
+    }
     assert payload.items() >= of_all.items()
     assert payload.keys() == {"iat", "exp"} | of_all.keys() | ALL_CLAIMS
     assert payload["exp"] - payload["iat"] == 24 * 3600
@@ -101,7 +107,8 @@ def test_credential_has_the_specified_form(person, tokens):
     assert {name: claim["provider"] for name, claim in claims.items()} == PROVIDERS
     for claim in claims.values():
         assert claim.keys() == VARIANT | {"revoked"}
-        assert (claim["revoked"], len(claim["proof_hash"])) == (False, 64)
+        assert claim["revoked"] is False
+        assert len(claim["proof_hash"]) == 64
 
     assert claims["unique_human"]["expires_at"] is None
     assert claims["kyc_verified"]["expires_at"].endswith("Z")
@@ -117,7 +124,8 @@ def test_a_switch_makes_claim_values_bare(person, tokens):
     person.cause("claims/age_over_18", value=True)
     person.sandbox.switch(claim_values="bare", claims_iat=False)
     payload = verified(person, tokens)
-    assert (payload["age_over_18"], payload["unique_human"]) == (True, True)
+    assert payload["age_over_18"] is True
+    assert payload["unique_human"] is True
     assert payload["country_resident"] == "NG"
     assert payload["kyc_verified"]["verified"] is True
     assert "iat" not in payload
@@ -192,7 +200,11 @@ def test_a_bad_credential_is_answered_with_its_reason(application, credential):
         ("no token", "a.b.c~", "malformed"),
         ("no tilde", credential[:-1], "malformed"),
         ("a key binding", credential + token, "malformed"),
-        ("another signature", "~".join((f"{token[:-6]}AAAAAA", *disclosures, "")), "signature"),
+        (
+            "another signature",
+            "~".join((f"{token[:-6]}AAAAAA", *disclosures, "")),
+            "signature",
+        ),
         ("another header", f"e30.{rest}", "malformed"),
         ("another payload", f"{head}.e30.{rest.split('.', 1)[1]}", "malformed"),
         ("an unlisted disclosure", f"{credential}{added.rstrip('=')}~", "disclosure"),
@@ -200,7 +212,7 @@ def test_a_bad_credential_is_answered_with_its_reason(application, credential):
         ("the same twice", f"{credential}{disclosures[0]}~", "malformed"),
         ("a letter that is none", credential.replace(".", ".ü", 1), "malformed"),
         ("huge", "a" * 200_000, "malformed"),
-    ):  # fmt: skip
+    ):
         assert verdict(application, text)["reason"] == reason, what
     for body in ({}, b"{", {"credential": ["x"]}):
         refused = application.ask("claims/verify", body)
@@ -220,7 +232,9 @@ def test_a_credential_is_valid_for_its_own_application_alone(application, creden
 
 
 def test_revocation_time_and_a_withdrawn_key_end_a_credential(
-    application, person, credential
+    application,
+    person,
+    credential,
 ):
     """A revoked claim is known before the credential runs out; a withdrawn key signs nothing."""
     sandbox = application.sandbox
@@ -242,9 +256,12 @@ WAYS = {"documents:read": "documents", "documents:metadata": "documents/metadata
 
 @pytest.mark.parametrize(
     ("account", "types"),
-    [({}, []), ({"verified": True}, TYPES),
-     ({"verified": True, "proof_of_address": True}, [*TYPES, "proof_of_address"])],
-)  # fmt: skip
+    [
+        ({}, []),
+        ({"verified": True}, TYPES),
+        ({"verified": True, "proof_of_address": True}, [*TYPES, "proof_of_address"]),
+    ],
+)
 def test_metadata_has_no_content(application, account, types):
     """The standard tier: type, country and status, of a person who is verified."""
     person = Person(application.sandbox, **account)
@@ -254,11 +271,14 @@ def test_metadata_has_no_content(application, account, types):
     assert [each["document_type"] for each in data["documents"]] == types
     for each in data["documents"]:
         assert each.keys() == {"document_id", "document_type", "country", "status"}
-        assert (each["country"], each["status"]) == ("NG", "verified")
+        assert each["country"] == "NG"
+        assert each["status"] == "verified"
 
 
 @pytest.mark.parametrize(
-    "key", [KEY, RSA, DIRECT], ids=["ECDH, wrapped", "RSA", "ECDH"]
+    "key",
+    [KEY, RSA, DIRECT],
+    ids=["ECDH, wrapped", "RSA", "ECDH"],
 )
 def test_a_trusted_application_reads_documents(application, person, key):
     """Each opens with the private part of the registered key, and is what it says.
@@ -273,7 +293,8 @@ def test_a_trusted_application_reads_documents(application, person, key):
         sealed = JWE()
         sealed.deserialize(each["content"], key)
         header = json.loads(sealed.objects["protected"])
-        assert (header["kid"], header["alg"]) == (key["kid"], key["alg"])
+        assert header["kid"] == key["kid"]
+        assert header["alg"] == key["alg"]
         opened[each["document_type"]] = (each["content_type"], sealed.payload)
     assert opened["passport"][0] == "image/png"
     assert opened["passport"][1].startswith(b"\x89PNG\r\n\x1a\n")
@@ -282,7 +303,8 @@ def test_a_trusted_application_reads_documents(application, person, key):
 
     assert national["national_id_number"] == bank["bank_verification_number"]
     assert len(bank["bank_verification_number"]) == 11
-    assert (national["first_name"], national["last_name"]) == ("Ada", "Okafor")
+    assert national["first_name"] == "Ada"
+    assert national["last_name"] == "Okafor"
 
 
 def test_a_standard_application_may_not_ask(application, person):
@@ -301,7 +323,8 @@ def test_a_standard_application_may_not_ask(application, person):
     person.consent_to(application, "documents:read")
     tokens = person.tokens_for(application, scope=BOTH)
     ended = application.sandbox.control("DELETE", f"{application.path}/trusted-tier")
-    assert (ended["trusted"], ended["document_key"]) == (False, None)
+    assert ended["trusted"] is False
+    assert ended["document_key"] is None
     assert refusal(person.read(tokens, "documents")) == (403, "TRUSTED_TIER_REQUIRED")
     assert person.read(tokens, "documents/metadata").status_code == 200
 

@@ -8,9 +8,12 @@ import pytest
 from tests.sandbox.driver import ALL_SCOPES, TLS, Person, Sandbox, refusal
 
 SCOPES = {
-    "profile": "profile:read", "kyc": "kyc:read", "claims": "claims:read",
-    "documents": "documents:read", "documents/metadata": "documents:metadata",
-}  # fmt: skip
+    "profile": "profile:read",
+    "kyc": "kyc:read",
+    "claims": "claims:read",
+    "documents": "documents:read",
+    "documents/metadata": "documents:metadata",
+}
 NOBODY = "00000000-0000-0000-0000-000000000000"
 BASIC = {"id", "email", "first_name", "last_name", "country", "photo_url"}
 
@@ -20,23 +23,35 @@ BASIC = {"id", "email", "first_name", "last_name", "country", "photo_url"}
     [
         ("profile:read", {}, BASIC),
         ("profile:read kyc:read", {}, BASIC | {"kyc_level"}),
-        ("profile:read", {"profile_members": "all"}, BASIC | {"kyc_level", "risk_score"}),
+        (
+            "profile:read",
+            {"profile_members": "all"},
+            BASIC | {"kyc_level", "risk_score"},
+        ),
         ("profile:read kyc:read", {"optional_members": False}, BASIC - {"photo_url"}),
     ],
-)  # fmt: skip
+)
 def test_the_scopes_decide_what_a_profile_has(
-    application, person, scope, switches, members
+    application,
+    person,
+    scope,
+    switches,
+    members,
 ):
     """The specification's table of scopes; a switch for its table of fields, and one for less."""
     application.sandbox.switch(**switches)
     answer = person.read(person.tokens_for(application, scope=scope), "profile")
-    assert (answer.status_code, answer.json()["success"]) == (200, True)
+    assert answer.status_code == 200
+    assert answer.json()["success"] is True
     shown = answer.json()["data"]
     assert shown.keys() == members
     of_all = {
-        "id": person.user_id, "email": person.account["email"], "country": "NG",
-        "first_name": "Ada", "last_name": "Okafor",
-    }  # fmt: skip
+        "id": person.user_id,
+        "email": person.account["email"],
+        "country": "NG",
+        "first_name": "Ada",
+        "last_name": "Okafor",
+    }
     assert shown.items() >= of_all.items()
     assert shown.get("kyc_level", "level_2") == "level_2"
     assert isinstance(shown.get("risk_score", 0), int)
@@ -84,7 +99,9 @@ def test_token_is_bound_to_its_person(application, person):
     assert refusal(person.read(tokens, "profile")) == (403, "USER_MISMATCH")
     odd = Person(sandbox, subject=f"a/b ç-{application.client_id}", verified=True)
     answer = odd.read(
-        odd.tokens_for(application), "profile", quote(odd.user_id, safe="")
+        odd.tokens_for(application),
+        "profile",
+        quote(odd.user_id, safe=""),
     )
     assert answer.json()["data"]["id"] == odd.user_id
 
@@ -99,13 +116,16 @@ def test_an_unknown_endpoint_is_refused_in_json(shop, path):
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [
-        ("/oauth2/token", "POST"), ("/.well-known/jwks.json", "GET"),
-        ("/api/v1/users/me/kyc", "GET"), ("/api/v1/users/me/documents", "GET"),
-        ("/api/v1/claims/verify", "POST"), ("/api/v1/connect/request", "POST"),
+        ("/oauth2/token", "POST"),
+        ("/.well-known/jwks.json", "GET"),
+        ("/api/v1/users/me/kyc", "GET"),
+        ("/api/v1/users/me/documents", "GET"),
+        ("/api/v1/claims/verify", "POST"),
+        ("/api/v1/connect/request", "POST"),
         ("/api/v1/developer/test-users", "POST"),
         ("/api/v1/developer/apps/x/rotate-secret", "POST"),
     ],
-)  # fmt: skip
+)
 def test_another_method_is_refused_in_json(shop, path, allowed):
     """405 as JSON, with the method that is allowed; never a page about CSRF."""
     foreign = {"Origin": "https://shop.example"}
@@ -159,9 +179,11 @@ def test_rotated_secret_replaces_the_old_one(sandbox, application, mode):
     path = f"apps/{application.app_id}/rotate-secret"
     answer = ask(sandbox, path, {"mode": mode})
     issued = answer.json()["data"]
-    assert (answer.status_code, answer.json()["success"]) == (200, True)
+    assert answer.status_code == 200
+    assert answer.json()["success"] is True
     assert set(issued) == {"mode", "clientId", "clientSecret"}
-    assert (issued["mode"], issued["clientId"]) == (mode, application.client_id)
+    assert issued["mode"] == mode
+    assert issued["clientId"] == application.client_id
     assert application.redeem(code, pkce).status_code == 401
     application.client_secret = issued["clientSecret"]
     assert application.redeem(code, pkce).status_code == 200
@@ -174,11 +196,13 @@ def test_rotated_secret_replaces_the_old_one(sandbox, application, mode):
 def test_test_user_can_sign_in(sandbox, application):
     answer = ask(sandbox, "test-users", {"appId": application.app_id})
     made = answer.json()["data"]
-    assert (answer.status_code, set(made)) == (201, {"userId", "email", "password"})
+    assert answer.status_code == 201
+    assert set(made) == {"userId", "email", "password"}
     person = Person(sandbox, {**made, "user_id": made["userId"]})
     assert made["email"] in person.sign_in().text
     shown = person.shown()
-    assert (shown["environment"], shown["kyc_status"]) == ("test", "unverified")
+    assert shown["environment"] == "test"
+    assert shown["kyc_status"] == "unverified"
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,14 @@ def test_a_verification_and_its_end_are_told_by_all_seven_types(hearing, receive
 
     told = receiver.wait_for(13)[1:]
     assert receiver.types == [
-        "consent.granted", "kyc.verified", *["claim.issued"] * 4, "kyc.rejected",
-        *["claim.revoked"] * 4, "consent.revoked", "data.deletion_requested",
-    ]  # fmt: skip
+        "consent.granted",
+        "kyc.verified",
+        *["claim.issued"] * 4,
+        "kyc.rejected",
+        *["claim.revoked"] * 4,
+        "consent.revoked",
+        "data.deletion_requested",
+    ]
     about = {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
     alone = {"user_id": unverified.user_id}
     assert told[0]["data"] == alone | about
@@ -99,12 +104,15 @@ def test_a_verification_and_its_end_are_told_by_all_seven_types(hearing, receive
 
 #: The switch, and how it names somebody.
 NAMED: dict[str, dict[str, Any]] = {
-    "data.user_id": {"data": {"user_id": "X"}}, "data.userId": {"data": {"userId": "X"}},
-    "data.sub": {"data": {"sub": "X"}}, "data.subject": {"data": {"subject": "X"}},
+    "data.user_id": {"data": {"user_id": "X"}},
+    "data.userId": {"data": {"userId": "X"}},
+    "data.sub": {"data": {"sub": "X"}},
+    "data.subject": {"data": {"subject": "X"}},
     "data.user.user_id": {"data": {"user": {"user_id": "X"}}},
-    "data.user.id": {"data": {"user": {"id": "X"}}}, "data.id": {"data": {"id": "X"}},
+    "data.user.id": {"data": {"user": {"id": "X"}}},
+    "data.id": {"data": {"id": "X"}},
     "user_id": {"user_id": "X", "data": {}},
-}  # fmt: skip
+}
 
 
 def test_events_name_their_person_in_several_ways(hearing, person, receiver):
@@ -134,7 +142,8 @@ def test_deletion_reaches_everyone_who_ever_had_consent(sandbox, known, hearing)
 
     assert types_of(hearing) == ["consent.granted"] * 2 + ["data.deletion_requested"]
     ended = ["consent.granted", "consent.revoked", "data.deletion_requested"]
-    assert (types_of(former), types_of(stranger)) == (ended, [])
+    assert types_of(former) == ended
+    assert types_of(stranger) == []
     told, heard = hearing.deliveries()[-1], former.deliveries()[-1]
     assert json.loads(told["body"])["data"] == {"user_id": known.user_id}
     assert told["event_id"] != heard["event_id"]
@@ -144,9 +153,12 @@ def test_deletion_reaches_everyone_who_ever_had_consent(sandbox, known, hearing)
 
 
 HEARD = {
-    "profile:read": [], "kyc:read": ["kyc"], "claims:read": ["claim"], "kyc:status": ["kyc"],
+    "profile:read": [],
+    "kyc:read": ["kyc"],
+    "claims:read": ["claim"],
+    "kyc:status": ["kyc"],
     "kyc:read claims:read": ["claim", "kyc"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("scopes", HEARD)
@@ -159,7 +171,8 @@ def test_an_application_is_told_what_its_scopes_cover(hearing, person, scopes):
     # Of which nothing is told any more.
     person.cause("invalidate")
     first, *told, last = types_of(hearing)
-    assert (first, last) == ("consent.granted", "consent.revoked")
+    assert first == "consent.granted"
+    assert last == "consent.revoked"
     assert sorted({each.split(".")[0] for each in told}) == HEARD[scopes]
 
 
@@ -206,10 +219,12 @@ def test_any_2xx_acknowledges_and_nothing_else_does(hearing, receiver, status):
         hearing.sandbox.advance(2)
         delivery = settled(hearing, attempts=2)
         assert receiver.requests[0].body == receiver.requests[1].body
-    assert (delivery["state"], delivery["next_attempt_at"]) == ("delivered", None)
+    assert delivery["state"] == "delivered"
+    assert delivery["next_attempt_at"] is None
     attempt = delivery["attempts"][0]
     problem = "A redirect is not followed." if status in (301, 307) else ""
-    assert (attempt["status"], attempt["problem"]) == (status, problem)
+    assert attempt["status"] == status
+    assert attempt["problem"] == problem
     assert attempt["excerpt"] == receiver.body.decode()
     assert attempt["url"] == receiver.url
     assert delivery["body"].encode() == receiver.requests[0].body
@@ -219,7 +234,9 @@ def test_any_2xx_acknowledges_and_nothing_else_does(hearing, receiver, status):
 
 
 def test_a_delivery_fails_after_nine_attempts_and_can_be_sent_again(
-    sandbox, hearing, receiver
+    sandbox,
+    hearing,
+    receiver,
 ):
     """Nine attempts at growing distances, then failed; one that is sent again starts anew."""
     receiver.answers = [500] * 10

@@ -33,7 +33,8 @@ def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(application, person
     pkce = Pkce()
     page = person.consent_screen(application, pkce, state="a b&c")
     answer = callback_parameters(person.submit(page, allow="Approve"))
-    assert (answer.keys(), answer["state"]) == ({"code", "state"}, "a b&c")
+    assert answer.keys() == {"code", "state"}
+    assert answer["state"] == "a b&c"
     tokens = application.redeem(answer["code"], pkce).json()
     expected = {"expires_in": 3600, "token_type": "Bearer"}
     assert tokens.items() >= expected.items()
@@ -64,9 +65,15 @@ def test_bad_request_is_returned_to_the_application(shop, changes, error):
 
 
 OTHER_ADDRESSES = (
-    "http://127.0.0.1:8001/callback", REDIRECT_URI + "/", REDIRECT_URI + "?more=1", "http://[",
-    "javascript:alert(1)", "https://attacker.example/<script>", "", None,
-)  # fmt: skip
+    "http://127.0.0.1:8001/callback",
+    REDIRECT_URI + "/",
+    REDIRECT_URI + "?more=1",
+    "http://[",
+    "javascript:alert(1)",
+    "https://attacker.example/<script>",
+    "",
+    None,
+)
 
 
 @pytest.mark.parametrize(
@@ -156,10 +163,13 @@ def test_consent_can_be_decided_without_a_browser(application, person):
 
 
 WORDS = {
-    "id": "user id", "email": "e-mail address", "photo_url": "photo",
-    "kyc_level": "verification level", "verified_at": "date of the verification",
+    "id": "user id",
+    "email": "e-mail address",
+    "photo_url": "photo",
+    "kyc_level": "verification level",
+    "verified_at": "date of the verification",
     "provider": "the provider that verified you",
-}  # fmt: skip
+}
 
 
 BOTH = "profile:read kyc:read"
@@ -167,11 +177,19 @@ BOTH = "profile:read kyc:read"
 
 @pytest.mark.parametrize(
     ("scope", "switches"),
-    [("profile:read", {}), ("kyc:read", {}), (BOTH, {}),
-     (BOTH, {"profile_members": "all"}), (BOTH, {"optional_members": False})],
-)  # fmt: skip
+    [
+        ("profile:read", {}),
+        ("kyc:read", {}),
+        (BOTH, {}),
+        (BOTH, {"profile_members": "all"}),
+        (BOTH, {"optional_members": False}),
+    ],
+)
 def test_what_the_screen_lists_is_what_is_handed_over(
-    application, person, scope, switches
+    application,
+    person,
+    scope,
+    switches,
 ):
     """Member by member, for the scopes that were asked for."""
     application.sandbox.switch(**switches)
@@ -263,13 +281,17 @@ def test_client_credentials_count_in_the_body_alone(application, person):
 
 
 BAD_CLIENTS = [
-    ("id:wrong", "", INVALID_CLIENT), ("", "id:wrong", INVALID_CLIENT), ("", "id", INVALID_CLIENT),
-    ("???", "", INVALID_CLIENT), ("id:secret", "another", INVALID_CLIENT),
+    ("id:wrong", "", INVALID_CLIENT),
+    ("", "id:wrong", INVALID_CLIENT),
+    ("", "id", INVALID_CLIENT),
+    ("???", "", INVALID_CLIENT),
+    ("id:secret", "another", INVALID_CLIENT),
     # It proves itself once (RFC 6749, section 2.3), right or wrong.
-    ("id:wrong", "id:secret", INVALID_CLIENT), ("???", "id:secret", INVALID_CLIENT),
+    ("id:wrong", "id:secret", INVALID_CLIENT),
+    ("???", "id:secret", INVALID_CLIENT),
     ("another:its", "id:secret", INVALID_CLIENT),
     ("id:secret", "id:secret", (400, "invalid_request")),
-]  # fmt: skip
+]
 
 
 def test_a_bad_client_is_challenged(application, person):
@@ -277,9 +299,11 @@ def test_a_bad_client_is_challenged(application, person):
     form = exchange(*person.approve(application))
     other = Application(application.sandbox)
     names = {
-        "id": application.client_id, "secret": application.client_secret,
-        "another": other.client_id, "its": other.client_secret,
-    }  # fmt: skip
+        "id": application.client_id,
+        "secret": application.client_secret,
+        "another": other.client_id,
+        "its": other.client_secret,
+    }
     for header, body, expected in BAD_CLIENTS:
         sent = [names.get(each, each) for each in header.split(":")]
         headers = (
@@ -343,7 +367,8 @@ def test_subject_is_named_in_a_signed_token(application, person, member, typ, au
     first = person.tokens_for(application)
     for tokens in (first, application.refresh(first["refresh_token"]).json()):
         claims = verified(sandbox, tokens[member], named)
-        assert (claims["sub"], claims["aud"]) == (person.user_id, audience)
+        assert claims["sub"] == person.user_id
+        assert claims["aud"] == audience
         assert claims["exp"] - claims["iat"] == 3600
         assert jwt.get_unverified_header(tokens[member])["typ"] == typ
     assert person.read(tokens, "profile").status_code == 200

@@ -12,7 +12,9 @@ class Server(ThreadingHTTPServer):
     """Runs in a thread of its own until ``close``."""
 
     def __init__(
-        self, handler: type["Handler"], proof: ssl.SSLContext | None = None
+        self,
+        handler: type["Handler"],
+        proof: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(("127.0.0.1", 0), handler)
         if proof is not None:
@@ -39,7 +41,10 @@ class KeepingServer(Server):
     """
 
     def __init__(
-        self, proof: ssl.SSLContext | None = None, *, most: int = 1000
+        self,
+        proof: ssl.SSLContext | None = None,
+        *,
+        most: int = 1000,
     ) -> None:
         self.callers: list[int] = []
         self.most = most
@@ -96,7 +101,9 @@ class _Tunnel(Handler):
             self.send_response(200)
             self.end_headers()
             back = threading.Thread(
-                target=_pour, args=(service, self.connection), daemon=True
+                target=_pour,
+                args=(service, self.connection),
+                daemon=True,
             )
             back.start()
             _pour(self.connection, service)

@@ -48,15 +48,18 @@ def test_the_request_is_the_specs(service):
     ]
     sent = {"connect_code": CODE, "scopes": list(SCOPES)}
     assert bodies == [sent, sent | more]
-    assert (result.user_id, result.profile.email) == ("subject-1", "ada@example.org")
+    assert result.user_id == "subject-1"
+    assert result.profile.email == "ada@example.org"
     assert result.kyc.kyc_level == "level_2"
-    assert (result.request_id, result.signature) == ("req_1", "a-signature")
+    assert result.request_id == "req_1"
+    assert result.signature == "a-signature"
     assert "subject-1" not in repr(result)
     assert "ada@example.org" not in repr(result)
 
 
 @pytest.mark.parametrize(
-    "secret", ["a:secret:with:colons", "geheimnis-äöü-\u4e2d\u6587-long"]
+    "secret",
+    ["a:secret:with:colons", "geheimnis-äöü-\u4e2d\u6587-long"],
 )
 def test_any_secret_is_encoded_right(service, secret):
     """Basic credentials in UTF-8; only the first colon separates, so no id has one (RFC 7617)."""
@@ -87,15 +90,23 @@ def changed(result, path, value):
 
 #: A member of the answer, and what it must not be.
 WRONG: dict[str, list[Any]] = {
-    "status": [WITHOUT, "pending", ["approved"], None], "request_id": [WITHOUT, 7, "x" * 300],
+    "status": [WITHOUT, "pending", ["approved"], None],
+    "request_id": [WITHOUT, 7, "x" * 300],
     "user_id": [WITHOUT, 7, "", "x" * 300, "a\0", "..", None],
-    "data": [WITHOUT, None, [], "x"], "data.profile": [WITHOUT, []], "data.profile.email": [7],
-    "data.profile.first_name": [{}], "data.profile.last_name": ["x" * 5000],
-    "data.kyc": [WITHOUT, {}, "verified"], "data.kyc.status": [WITHOUT, True],
-    "data.kyc.kyc_level": [2], "data.kyc.verified_at": ["yesterday"],
-    "data.kyc.provider": [["KYC"]], "issued_at": [WITHOUT, "soon", 1790000000],
-    "signature": [WITHOUT, None, {}, "x" * 9000], "kyc": [{"status": "verified"}],
-}  # fmt: skip
+    "data": [WITHOUT, None, [], "x"],
+    "data.profile": [WITHOUT, []],
+    "data.profile.email": [7],
+    "data.profile.first_name": [{}],
+    "data.profile.last_name": ["x" * 5000],
+    "data.kyc": [WITHOUT, {}, "verified"],
+    "data.kyc.status": [WITHOUT, True],
+    "data.kyc.kyc_level": [2],
+    "data.kyc.verified_at": ["yesterday"],
+    "data.kyc.provider": [["KYC"]],
+    "issued_at": [WITHOUT, "soon", 1790000000],
+    "signature": [WITHOUT, None, {}, "x" * 9000],
+    "kyc": [{"status": "verified"}],
+}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +172,10 @@ NOES: dict[str, list[Any]] = {
         refusal("SELFIE_REQUIRED", "403 Forbidden", kyc_required=True),
         refusal("SELFIE_REQUIRED", "403 Forbidden", kyc_url="https://kyc.example/"),
         refusal("SELFIE_REQUIRED", "403 Forbidden", kyc_url="javascript:alert(1)"),
-        answer({"success": False, "kyc_url": "https://kyc.example/"}, status="403 Forbidden"),
+        answer(
+            {"success": False, "kyc_url": "https://kyc.example/"},
+            status="403 Forbidden",
+        ),
     ],
     "service_refusal": [
         refusal("WHATEVER", "403 Forbidden"),
@@ -174,15 +188,26 @@ NOES: dict[str, list[Any]] = {
     "rate_limited": [http(b"", status="429 Slow", headers="Retry-After: 7\r\n")],
     # Whatever does not say what became of the code.
     "connect_outcome_unknown": [
-        refusal("OOPS", "500 Oops"), http(b"{}", status="503 Busy"), fake_service.html("500 Oops"),
-        fake_service.html(), http(b'{"success": true, "data": {"status": "\\ud800"}}'),
-        fake_service.html("403 Forbidden"), http(b""), b"", http(b"[]"), http(b"{}"),
-        http(b'{"success": "true", "data": {}}'), http(b'{"success": true}'),
-        http(b'{"success": true, "data": null}'), http(b'{"success": true, "data": []}'),
-        http(b'{"a":' * 40_000), fake_service.truncated, fake_service.huge,
+        refusal("OOPS", "500 Oops"),
+        http(b"{}", status="503 Busy"),
+        fake_service.html("500 Oops"),
+        fake_service.html(),
+        http(b'{"success": true, "data": {"status": "\\ud800"}}'),
+        fake_service.html("403 Forbidden"),
+        http(b""),
+        b"",
+        http(b"[]"),
+        http(b"{}"),
+        http(b'{"success": "true", "data": {}}'),
+        http(b'{"success": true}'),
+        http(b'{"success": true, "data": null}'),
+        http(b'{"success": true, "data": []}'),
+        http(b'{"a":' * 40_000),
+        fake_service.truncated,
+        fake_service.huge,
     ],
     "malformed_answer": [http(b'{"success": true, "data": {}}', status="202 Accepted")],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -206,8 +231,10 @@ def test_a_clear_no_is_typed(service, code, given):
         ("https://kyc.example", "test", True),
         ("http://127.0.0.1:9400/verify", "test", True),
         ("http://127.0.0.1:9400/verify", "live", False),
-        ("javascript:alert(1)", "test", False), ("data:text/html,x", "test", False),
-        ("//kyc.example/", "test", False), ("https:kyc.example", "test", False),
+        ("javascript:alert(1)", "test", False),
+        ("data:text/html,x", "test", False),
+        ("//kyc.example/", "test", False),
+        ("https:kyc.example", "test", False),
         ("https://user@kyc.example/", "test", False),
         ("https://good.example\\@evil.example/", "test", False),
         ("https://kyc.example/ x", "test", False),
@@ -218,7 +245,7 @@ def test_a_clear_no_is_typed(service, code, given):
         (7, "test", False),
         ({"url": "https://kyc.example"}, "test", False),
     ],
-)  # fmt: skip
+)
 def test_only_a_safe_kyc_url_is_kept(service, given, environment, shown):
     """Https alone, or plain http in test; the error is raised either way."""
     beside = {"kyc_required": True, "kyc_url": given}
@@ -237,29 +264,45 @@ def test_only_a_safe_kyc_url_is_kept(service, given, environment, shown):
 @pytest.mark.parametrize(
     "pasted",
     [
-        "CNX-AB12-CD34", "cnx-ab12-cd34", "  cnx ab12 cd34\n", "cnx ab12cd34", "CNXAB12CD34",
-        "CNX-AB12CD34", "CNX\u2013AB12\u2013CD34",
-        "CNX\u2014AB12\u2212CD34", "CNX\u2010AB12\u2011CD34", "CNX_AB12_CD34", "CNX - AB12 - CD34",
-        "CNX\u00a0AB12\u202fCD34", "CNX-AB12-\u200bCD34\ufeff", "CNX-AB\u00ad12-CD34",
+        "CNX-AB12-CD34",
+        "cnx-ab12-cd34",
+        "  cnx ab12 cd34\n",
+        "cnx ab12cd34",
+        "CNXAB12CD34",
+        "CNX-AB12CD34",
+        "CNX\u2013AB12\u2013CD34",
+        "CNX\u2014AB12\u2212CD34",
+        "CNX\u2010AB12\u2011CD34",
+        "CNX_AB12_CD34",
+        "CNX - AB12 - CD34",
+        "CNX\u00a0AB12\u202fCD34",
+        "CNX-AB12-\u200bCD34\ufeff",
+        "CNX-AB\u00ad12-CD34",
         "\u2068CNX-\u2066AB12\u2069-CD34\u2069",
         "\uff23\uff2e\uff38\uff0d\uff21\uff22\uff11\uff12\uff0d\uff23\uff24\uff13\uff14",
-        "“CNX-AB12-CD34”", "(CNX-AB12-CD34).",
-        "CNX-AB\u0661\u0662-CD\u0663\u0664", "cnx ab\u06f1\u06f2 cd\u06f3\u06f4",
-        "CNX-AB\u0967\u0968-CD\u0969\u096a", "CNX-AB\u09e7\u09e8-CD\u09e9\u09ea",
-        "CNX-AB\uff11\uff12-CD\uff13\uff14", "CNX-AB1\u0662-CD\u06634",
+        "“CNX-AB12-CD34”",
+        "(CNX-AB12-CD34).",
+        "CNX-AB\u0661\u0662-CD\u0663\u0664",
+        "cnx ab\u06f1\u06f2 cd\u06f3\u06f4",
+        "CNX-AB\u0967\u0968-CD\u0969\u096a",
+        "CNX-AB\u09e7\u09e8-CD\u09e9\u09ea",
+        "CNX-AB\uff11\uff12-CD\uff13\uff14",
+        "CNX-AB1\u0662-CD\u06634",
         "Hi! My code is cnx-ab12-cd34, it works for ten minutes.",
         "Your CNX code from the service: CNX-AB12-CD34\nIt works once.",
-        "my code is cnx ab12 cd34, thanks", "CNX-AB12-CD34 (again: cnx ab12 cd34)",
+        "my code is cnx ab12 cd34, thanks",
+        "CNX-AB12-CD34 (again: cnx ab12 cd34)",
         "CNX-AB12-CD34 CNX-AB12-CD34",
     ],
-)  # fmt: skip
+)
 def test_a_code_is_found_however_it_was_pasted(pasted):
     """Case, spaces, missing hyphens, look-alike dashes and a sentence around it do no harm."""
     assert code_in(pasted) == CODE
 
 
 @pytest.mark.parametrize(
-    "pasted", ["cnx-abcd-efgh", "cnxabcdefgh", "my cnx code from them is cnx-abcd-efgh"]
+    "pasted",
+    ["cnx-abcd-efgh", "cnxabcdefgh", "my cnx code from them is cnx-abcd-efgh"],
 )
 def test_a_code_of_letters_alone_is_found(pasted):
     """Codes need hold no digit."""
@@ -269,15 +312,31 @@ def test_a_code_of_letters_alone_is_found(pasted):
 @pytest.mark.parametrize(
     "pasted",
     [
-        "", " ", "CNX", "CNX-AB12-CD3", "CNX-AB12-CD345", "CNX-AB12-CD34-EF56", "XCNX-AB12-CD34",
-        "CNX-AB12-CD3\u00e9", "CNX-AB12-CD34\u0661", "CNX-AB12-CD3\u2460\u0661",
-        "CNX-AB12-CD3\u4e00", "\u0421NX-AB12-CD34",
-        "CNX-AB12-CD34 or CNX-EF56-GH78", "my cnx code from them is cnx abcd efgh",
-        "my cnx code from them is cnx ab12 cd34", "CNX-AB.2-CD34", "CNX-AB12\0-CD34", "a" * 2000,
+        "",
+        " ",
+        "CNX",
+        "CNX-AB12-CD3",
+        "CNX-AB12-CD345",
+        "CNX-AB12-CD34-EF56",
+        "XCNX-AB12-CD34",
+        "CNX-AB12-CD3\u00e9",
+        "CNX-AB12-CD34\u0661",
+        "CNX-AB12-CD3\u2460\u0661",
+        "CNX-AB12-CD3\u4e00",
+        "\u0421NX-AB12-CD34",
+        "CNX-AB12-CD34 or CNX-EF56-GH78",
+        "my cnx code from them is cnx abcd efgh",
+        "my cnx code from them is cnx ab12 cd34",
+        "CNX-AB.2-CD34",
+        "CNX-AB12\0-CD34",
+        "a" * 2000,
         "CNX-AB12-CD34" + " " * 1000,
-        "CNX-" * 250, "CNX -" * 200, "C" * 1000, "\ufdfa" * 1000,
+        "CNX-" * 250,
+        "CNX -" * 200,
+        "C" * 1000,
+        "\ufdfa" * 1000,
     ],
-)  # fmt: skip
+)
 def test_no_code_or_two_is_no_guess(pasted):
     """A guess would spend a code, so doubt is refused; the error does not quote it."""
     with pytest.raises(FlowError) as refused:

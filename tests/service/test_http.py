@@ -49,7 +49,7 @@ def test_reads_share_a_connection_and_no_cookie():
 
 
 @pytest.mark.filterwarnings(
-    "ignore:This process .* is multi-threaded:DeprecationWarning"
+    "ignore:This process .* is multi-threaded:DeprecationWarning",
 )
 def test_a_child_process_opens_its_own_connections():
     """Parent and child never write into one connection."""
@@ -109,7 +109,9 @@ def profile_call(service, **given):
 
 
 @pytest.mark.parametrize(
-    "slow", [silent, fake_service.dribble_body], ids=["silent", "dripping"]
+    "slow",
+    [silent, fake_service.dribble_body],
+    ids=["silent", "dripping"],
 )
 def test_a_call_ends_in_time(service, slow):
     """A byte of the body now and then keeps no call alive beyond its seconds."""
@@ -142,11 +144,15 @@ PACKED = fake_service.http(gzip.compress(GOOD), headers="Content-Encoding: gzip\
 
 @pytest.mark.parametrize(
     ("given", "error", "calls"),
-    [(huge, MalformedAnswer, 1), (PACKED, MalformedAnswer, 1),
-     (html("503 Bad"), ServiceUnavailable, 1),
-     (reset, ServiceUnavailable, 2), (fake_service.truncated, ServiceUnavailable, 2)],
+    [
+        (huge, MalformedAnswer, 1),
+        (PACKED, MalformedAnswer, 1),
+        (html("503 Bad"), ServiceUnavailable, 1),
+        (reset, ServiceUnavailable, 2),
+        (fake_service.truncated, ServiceUnavailable, 2),
+    ],
     ids=["huge", "gzip", "503", "reset", "truncated"],
-)  # fmt: skip
+)
 def test_an_answer_that_is_not_read(service, given, error, calls):
     """256 KB are read, and never inflated. Only after a broken connection a read is sent again."""
     service.answers["profile"] = given
@@ -176,7 +182,8 @@ def test_the_last_byte_that_is_allowed_is_read(service):
 
 
 @pytest.mark.parametrize(
-    "token", ["at-secret", "at-secret\r\nX-Forged: yes", "at-s\u00e9cret"]
+    "token",
+    ["at-secret", "at-secret\r\nX-Forged: yes", "at-s\u00e9cret"],
 )
 def test_neither_log_nor_error_quotes_the_request(service, caplog, token):
     """httpx logs addresses, and h11 quotes a header that it refuses."""
@@ -210,7 +217,8 @@ def test_nothing_is_sent_to_a_host_without_a_trusted_certificate(authority):
     for other in (proving(authority, "service.example"), proving(trustme.CA())):
         with closing(KeepingServer(other)) as server:
             check_nothing_arrived(
-                Call("profile", server.origin), "SSLCertVerificationError"
+                Call("profile", server.origin),
+                "SSLCertVerificationError",
             )
 
 
@@ -225,11 +233,14 @@ def test_a_proxy_that_refuses_has_passed_nothing_on():
 
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
-    [("SSL_CERT_FILE", "/no/such/file", "FileNotFoundError"),
-     ("SSL_CERT_FILE", __file__, "SSLError"),
-     ("HTTPS_PROXY", "ftp://proxy.example", "ValueError"), ("HTTPS_PROXY", "a:b", "InvalidURL"),
-     ("HTTPS_PROXY", "http://site:word@127.0.0.1:3128", "")],
-)  # fmt: skip
+    [
+        ("SSL_CERT_FILE", "/no/such/file", "FileNotFoundError"),
+        ("SSL_CERT_FILE", __file__, "SSLError"),
+        ("HTTPS_PROXY", "ftp://proxy.example", "ValueError"),
+        ("HTTPS_PROXY", "a:b", "InvalidURL"),
+        ("HTTPS_PROXY", "http://site:word@127.0.0.1:3128", ""),
+    ],
+)
 def test_an_environment_that_cannot_work_is_said(name, value, problem):
     with environment(**{name: value}):
         assert environment_problem() == problem

@@ -42,21 +42,38 @@ def sent(service, ask):
 
 GIVEN = {"code": "c", "redirect_uri": "https://site.example/back/"}
 ASKS: dict[str, Callable[[ServiceClient], object]] = {
-    "exchange": lambda client: client.exchange_code(**GIVEN, code_verifier=Secret("v" * 43)),
+    "exchange": lambda client: client.exchange_code(
+        **GIVEN,
+        code_verifier=Secret("v" * 43),
+    ),
     "refresh": lambda client: client.refresh(Secret("rt")),
-    "connect": lambda client: client.redeem_connect_code("CNX-AB12-CD34", ["kyc:status"]),
-    "rotate": lambda client: client.rotate_secret("app/1", mode="test", portal_token=Secret("pt")),
-    "test user": lambda client: client.create_test_user("app-1", portal_token=Secret("pt")),
+    "connect": lambda client: client.redeem_connect_code(
+        "CNX-AB12-CD34",
+        ["kyc:status"],
+    ),
+    "rotate": lambda client: client.rotate_secret(
+        "app/1",
+        mode="test",
+        portal_token=Secret("pt"),
+    ),
+    "test user": lambda client: client.create_test_user(
+        "app-1",
+        portal_token=Secret("pt"),
+    ),
     "verify": lambda client: client.verify_claims("a~"),
     "profile": lambda client: client.profile("s", access_token=Secret("at")),
     "kyc": lambda client: client.kyc("s", access_token=Secret("at")),
     "claims": lambda client: client.claims("s", access_token=Secret("at")),
     "level of me": lambda client: client.kyc(None, access_token=Secret("at")),
-}  # fmt: skip
+}
 ENDPOINTS = {
-    "exchange": "token", "refresh": "token", "connect": "request", "rotate": "rotate-secret",
-    "test user": "test-users", "level of me": "kyc",
-}  # fmt: skip
+    "exchange": "token",
+    "refresh": "token",
+    "connect": "request",
+    "rotate": "rotate-secret",
+    "test user": "test-users",
+    "level of me": "kyc",
+}
 CREDENTIALS = {"client_id": "test-client", "client_secret": SECRET}
 CODE = {"connect_code": "CNX-AB12-CD34", "scopes": ["kyc:status"]}
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
@@ -64,15 +81,34 @@ TOKEN = ("/oauth2/token", FORM, None)
 #: Who asks, where and how, and exactly which members are sent.
 SENT: dict[str, tuple[str, str, str | None, dict[str, Any]]] = {
     # A form with the client's credentials, in the body alone.
-    "exchange": (*TOKEN, {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN,
-                          **CREDENTIALS}),
-    "refresh": (*TOKEN, {"grant_type": "refresh_token", "refresh_token": "rt", **CREDENTIALS}),
+    "exchange": (
+        *TOKEN,
+        {
+            "grant_type": "authorization_code",
+            "code_verifier": "v" * 43,
+            **GIVEN,
+            **CREDENTIALS,
+        },
+    ),
+    "refresh": (
+        *TOKEN,
+        {"grant_type": "refresh_token", "refresh_token": "rt", **CREDENTIALS},
+    ),
     "connect": ("/api/v1/connect/request", JSON, BASIC, CODE),
     "verify": ("/api/v1/claims/verify", JSON, BASIC, {"credential": "a~"}),
     "rotate": (
-        "/api/v1/developer/apps/app%2F1/rotate-secret", JSON, "Bearer pt", {"mode": "test"}),
-    "test user": ("/api/v1/developer/test-users", JSON, "Bearer pt", {"appId": "app-1"}),
-}  # fmt: skip
+        "/api/v1/developer/apps/app%2F1/rotate-secret",
+        JSON,
+        "Bearer pt",
+        {"mode": "test"},
+    ),
+    "test user": (
+        "/api/v1/developer/test-users",
+        JSON,
+        "Bearer pt",
+        {"appId": "app-1"},
+    ),
+}
 
 
 @pytest.mark.parametrize("ask", SENT)
@@ -102,7 +138,8 @@ def test_a_user_endpoint_is_read_with_bearer(service, endpoint, subject, segment
 
 
 @pytest.mark.parametrize(
-    "ask", ["exchange", "refresh", "connect", "rotate", "test user"]
+    "ask",
+    ["exchange", "refresh", "connect", "rotate", "test user"],
 )
 def test_what_is_sent_once_gets_a_connection_of_its_own(service, ask):
     """On a kept connection nobody could tell whether the service read the request."""
@@ -116,13 +153,22 @@ def test_what_is_sent_once_gets_a_connection_of_its_own(service, ask):
 
 
 PROFILE = {
-    "id": "s", "email": "a@example.org", "first_name": "Ada", "last_name": "Öbi", "country": "NG",
-    "kyc_level": "level_2", "risk_score": 12, "photo_url": "https://photos.example/1.png",
-}  # fmt: skip
+    "id": "s",
+    "email": "a@example.org",
+    "first_name": "Ada",
+    "last_name": "Öbi",
+    "country": "NG",
+    "kyc_level": "level_2",
+    "risk_score": 12,
+    "photo_url": "https://photos.example/1.png",
+}
 KYC = {"kyc_level": "level_2", "status": "verified", "provider": "Vendor"}
 CLAIM = {
-    "claim_type": "age_over_18", "provider": "Vendor", "revoked": True, "proof_hash": "ab12",
-}  # fmt: skip
+    "claim_type": "age_over_18",
+    "provider": "Vendor",
+    "revoked": True,
+    "proof_hash": "ab12",
+}
 LISTED = {
     "claims": [CLAIM | {"expires_at": AT}, {"claim_type": "x"}],
     "credential": "a.b.c~",
@@ -131,26 +177,56 @@ LISTED = {
 READ: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "token": (
         answers.TokenAnswer.parse,
-        {"access_token": "at", "refresh_token": "rt", "expires_in": 3600, "scope": "a b",
-         "token_type": "Bearer", "user_id": "s", "id_token": "it"},
-        {"access_token": Secret("at"), "refresh_token": Secret("rt"), "expires_in": 3600,
-         "scopes": ("a", "b"), "subject": "s", "id_token": Secret("it")},
+        {
+            "access_token": "at",
+            "refresh_token": "rt",
+            "expires_in": 3600,
+            "scope": "a b",
+            "token_type": "Bearer",
+            "user_id": "s",
+            "id_token": "it",
+        },
+        {
+            "access_token": Secret("at"),
+            "refresh_token": Secret("rt"),
+            "expires_in": 3600,
+            "scopes": ("a", "b"),
+            "subject": "s",
+            "id_token": Secret("it"),
+        },
     ),
     "profile": (answers.Profile.parse, PROFILE, PROFILE),
-    **{f"country {odd}": (
-        answers.Profile.parse, PROFILE | {"country": odd}, PROFILE | {"country": ""})
-       for odd in ("Nigeria", "ng", "N1", "NGA", "\u039d\u0393")},
-    "kyc": (answers.KycStatus.parse, KYC | {"verified_at": AT}, KYC | {"verified_at": VERIFIED_AT}),
+    **{
+        f"country {odd}": (
+            answers.Profile.parse,
+            PROFILE | {"country": odd},
+            PROFILE | {"country": ""},
+        )
+        for odd in ("Nigeria", "ng", "N1", "NGA", "\u039d\u0393")
+    },
+    "kyc": (
+        answers.KycStatus.parse,
+        KYC | {"verified_at": AT},
+        KYC | {"verified_at": VERIFIED_AT},
+    ),
     "kyc without a time": (
-        answers.KycStatus.parse, KYC, KYC | {"verified_at": None, "subject": None}),
+        answers.KycStatus.parse,
+        KYC,
+        KYC | {"verified_at": None, "subject": None},
+    ),
     "claims": (
         answers.ClaimsAnswer.parse,
         {"user_id": "s", "credential_format": "dc+sd-jwt", **LISTED},
-        {"user_id": "s", "credential": "a.b.c~",
-         "claims": (answers.ListedClaim(**CLAIM, expires_at=VERIFIED_AT),
-                    answers.ListedClaim("x", "", False, "", None))},
+        {
+            "user_id": "s",
+            "credential": "a.b.c~",
+            "claims": (
+                answers.ListedClaim(**CLAIM, expires_at=VERIFIED_AT),
+                answers.ListedClaim("x", "", False, "", None),
+            ),
+        },
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("parse", "body", "read"), READ.values(), ids=READ)
@@ -168,7 +244,8 @@ def test_a_text_has_no_control_characters(hidden):
     """And no known code comes of one that had some. A name is one line without them."""
     hiding = {"kyc_level": f"level_2{hidden}", "status": f"{hidden}verified"}
     read = answers.KycStatus.parse(hiding)
-    assert (read.kyc_level, read.status) == ("level_2\ufffd", "\ufffdverified")
+    assert read.kyc_level == "level_2\ufffd"
+    assert read.status == "\ufffdverified"
     named = answers.Profile.parse({"id": "s", "first_name": f"Ada{hidden} Lovelace"})
     assert named.first_name == "Ada Lovelace"
 
@@ -178,13 +255,15 @@ PAIR = {"access_token": "at", "refresh_token": "rt", "expires_in": 60}
 
 @pytest.mark.parametrize("ask", ["exchange", "refresh"])
 @pytest.mark.parametrize(
-    "given", [{"success": True, "data": PAIR}, {**PAIR, "success": True}, PAIR]
+    "given",
+    [{"success": True, "data": PAIR}, {**PAIR, "success": True}, PAIR],
 )
 def test_a_token_answer_may_be_in_the_envelope(service, ask, given):
     """As every other answer is."""
     service.answers["token"] = given
     answered: Any = ASKS[ask](ServiceClient(conf.application()))
-    assert (answered.access_token, answered.expires_in) == (Secret("at"), 60)
+    assert answered.access_token == Secret("at")
+    assert answered.expires_in == 60
 
 
 @pytest.mark.parametrize("verdict", [True, False])
@@ -206,38 +285,86 @@ TOKEN_ERRORS = {
 #: Who asks, what the service answers, and the error.
 REFUSED: list[tuple[str, Any, type[exceptions.ServiceError]]] = [
     # ``success`` is exactly true, and ``data`` an object with members of its types.
-    *(("claims", NO_CLAIMS | changed, exceptions.MalformedAnswer) for changed in (
-        {"success": "true"}, {"success": 1}, {"success": None}, {"data": []}, {"data": None},
-        {"data": {"user_id": "s", "claims": [], "credential_format": "jwt"}})),
-    *(("claims", {"success": True, "data": {"user_id": "s", "claims": claims}},
-       exceptions.MalformedAnswer) for claims in (
-        {}, ["x"], [{"claim_type": "x", "revoked": "false"}], [{"claim_type": "x"}] * 201)),
-    *((ask, {"success": True, "data": odd}, exceptions.MalformedAnswer)
-      for ask in ("exchange", "refresh") for odd in ([PAIR], None, "at")),
-    ("verify", {"success": True, "data": {"valid": "true"}}, exceptions.MalformedAnswer),
+    *(
+        ("claims", NO_CLAIMS | changed, exceptions.MalformedAnswer)
+        for changed in (
+            {"success": "true"},
+            {"success": 1},
+            {"success": None},
+            {"data": []},
+            {"data": None},
+            {"data": {"user_id": "s", "claims": [], "credential_format": "jwt"}},
+        )
+    ),
+    *(
+        (
+            "claims",
+            {"success": True, "data": {"user_id": "s", "claims": claims}},
+            exceptions.MalformedAnswer,
+        )
+        for claims in (
+            {},
+            ["x"],
+            [{"claim_type": "x", "revoked": "false"}],
+            [{"claim_type": "x"}] * 201,
+        )
+    ),
+    *(
+        (ask, {"success": True, "data": odd}, exceptions.MalformedAnswer)
+        for ask in ("exchange", "refresh")
+        for odd in ([PAIR], None, "at")
+    ),
+    (
+        "verify",
+        {"success": True, "data": {"valid": "true"}},
+        exceptions.MalformedAnswer,
+    ),
     ("verify", refusal("UNAUTHORIZED", "401 No"), exceptions.ClientRejected),
     # With or without a message. It is no sign that the service does not know ``me``.
-    *(("level of me", answer({"success": False, "error": {"code": "ENVIRONMENT_MISMATCH", **more}},
-                             status="403 No"), exceptions.EnvironmentMismatch)
-      for more in ({"message": "No."}, {})),
+    *(
+        (
+            "level of me",
+            answer(
+                {"success": False, "error": {"code": "ENVIRONMENT_MISMATCH", **more}},
+                status="403 No",
+            ),
+            exceptions.EnvironmentMismatch,
+        )
+        for more in ({"message": "No."}, {})
+    ),
     # Whatever its code, a 401 for a read is about its token: a refresh may help.
-    *((ask, refusal(code, "401 No"), exceptions.AccessTokenRejected)
-      for ask in ("profile", "kyc", "claims")
-      for code in ("token_inactive", "invalid_grant", "UNAUTHORIZED")),
+    *(
+        (ask, refusal(code, "401 No"), exceptions.AccessTokenRejected)
+        for ask in ("profile", "kyc", "claims")
+        for code in ("token_inactive", "invalid_grant", "UNAUTHORIZED")
+    ),
     # The portal; where it is unclear, the secret may have changed.
-    *((ask, given, kind) for ask in ("rotate", "test user") for given, kind in (
-        (refusal("NO_TOKEN", "401 No"), exceptions.AccessTokenRejected),
-        (refusal("NO_APP", "404 No"), exceptions.ServiceRefusal),
-        (refusal("OOPS", "500 Oops"), exceptions.ServiceUnavailable),
-        (answer({"success": True, "data": {"mode": "test"}}), exceptions.MalformedAnswer))),
+    *(
+        (ask, given, kind)
+        for ask in ("rotate", "test user")
+        for given, kind in (
+            (refusal("NO_TOKEN", "401 No"), exceptions.AccessTokenRejected),
+            (refusal("NO_APP", "404 No"), exceptions.ServiceRefusal),
+            (refusal("OOPS", "500 Oops"), exceptions.ServiceUnavailable),
+            (
+                answer({"success": True, "data": {"mode": "test"}}),
+                exceptions.MalformedAnswer,
+            ),
+        )
+    ),
     # The service's envelope and OAuth's form mean the same, in any case of letters.
-    *((ask, answer(body, status=status), kind) for ask in ("exchange", "refresh")
-      for code, (kind, status) in TOKEN_ERRORS.items() for spelled in SPELLINGS
-      for body in (
-        {"success": False, "error": {"code": spelled(code), "message": "No."}},
-        {"success": False, "error": spelled(code)},
-        {"error": spelled(code), "error_description": "No."})),
-]  # fmt: skip
+    *(
+        (ask, answer(body, status=status), kind)
+        for ask in ("exchange", "refresh")
+        for code, (kind, status) in TOKEN_ERRORS.items()
+        for spelled in SPELLINGS
+        for body in (
+            {"success": False, "error": {"code": spelled(code), "message": "No."}},
+            {"success": False, "error": spelled(code)},
+            {"error": spelled(code), "error_description": "No."},
+        )
+    ),
+]
 
 
 @pytest.mark.parametrize(("ask", "given", "kind"), REFUSED)
@@ -260,7 +387,10 @@ def test_the_authorization_address_is_of_the_configured_server(service):
     scopes = ("profile:read", "kyc:read")
 
     url = authorization_url(
-        conf.application(), scopes=scopes, verifier=verifier, **asked
+        conf.application(),
+        scopes=scopes,
+        verifier=verifier,
+        **asked,
     )
 
     address, _, query = url.partition("?")
@@ -268,10 +398,13 @@ def test_the_authorization_address_is_of_the_configured_server(service):
     assert re.fullmatch(r"[A-Za-z0-9._~-]{43,128}", verifier.reveal())
     digest = hashlib.sha256(verifier.reveal().encode()).digest()
     assert dict(parse_qsl(query)) == {
-        **asked, "response_type": "code", "client_id": "test-client",
-        "scope": "profile:read kyc:read", "code_challenge_method": "S256",
+        **asked,
+        "response_type": "code",
+        "client_id": "test-client",
+        "scope": "profile:read kyc:read",
+        "code_challenge_method": "S256",
         "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
-    }  # fmt: skip
+    }
 
 
 def test_the_portal_of_the_sandbox_is_understood(identity_sandbox):
@@ -293,9 +426,11 @@ def test_the_portal_of_the_sandbox_is_understood(identity_sandbox):
     user = ours.create_test_user(made["app_id"], **portal)
     rotated = ours.rotate_secret(made["app_id"], mode="test", **portal)
 
-    assert (rotated.mode, rotated.client_id) == ("test", held["client_id"])
+    assert rotated.mode == "test"
+    assert rotated.client_id == held["client_id"]
     shown = identity_sandbox.control("GET", f"users/{user.user_id}")
-    assert (shown["email"], shown["environment"]) == (user.email, "test")
+    assert shown["email"] == user.email
+    assert shown["environment"] == "test"
     with pytest.raises(exceptions.ClientRejected):
         ours.redeem_connect_code("CNX-AAAA-0000", ["kyc:status"])
     ours = client(rotated.client_secret.reveal())
@@ -306,11 +441,19 @@ def test_the_portal_of_the_sandbox_is_understood(identity_sandbox):
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [
-        ("7", 7), ("0", 0), ("99999", 3600), ("9" * 5000, 3600), ("", 0), ("-7", 0), ("1e9", 0),
-        ("\u0663", 0), ("soon", 0), ("Fri, 01 Jan 2021 00:00:00 GMT", 0),
+        ("7", 7),
+        ("0", 0),
+        ("99999", 3600),
+        ("9" * 5000, 3600),
+        ("", 0),
+        ("-7", 0),
+        ("1e9", 0),
+        ("\u0663", 0),
+        ("soon", 0),
+        ("Fri, 01 Jan 2021 00:00:00 GMT", 0),
         ("Fri, 01 Jan 2100 00:00:00 GMT", 3600),
     ],
-)  # fmt: skip
+)
 def test_a_pause_is_an_hour_at_most(header, seconds):
     """In seconds or as a date; anything else is no pause."""
     assert refusals.seconds_to_wait({"retry-after": header}) == seconds
@@ -319,9 +462,14 @@ def test_a_pause_is_an_hour_at_most(header, seconds):
 def test_there_are_seven_types_of_events():
     """Each by its name in the specification."""
     assert set(KINDS) == {
-        "kyc.verified", "kyc.rejected", "consent.granted", "consent.revoked", "claim.issued",
-        "claim.revoked", "data.deletion_requested",
-    }  # fmt: skip
+        "kyc.verified",
+        "kyc.rejected",
+        "consent.granted",
+        "consent.revoked",
+        "claim.issued",
+        "claim.revoked",
+        "data.deletion_requested",
+    }
 
 
 HIDDEN = "what-nobody-may-see"
@@ -333,7 +481,9 @@ SECRETS: dict[str, object] = {
     "refresh token": answers.TokenAnswer.parse(TOKENS | {"refresh_token": HIDDEN}),
     "subject of tokens": answers.TokenAnswer.parse(TOKENS | {"sub": HIDDEN}),
     "subject of claims": answers.ClaimsAnswer.parse({"user_id": HIDDEN, "claims": []}),
-    "credential": answers.ClaimsAnswer.parse({"user_id": "a", "claims": [], "credential": HIDDEN}),
+    "credential": answers.ClaimsAnswer.parse(
+        {"user_id": "a", "claims": [], "credential": HIDDEN},
+    ),
     "subject of a profile": answers.Profile.parse({"id": HIDDEN}),
     "e-mail address": answers.Profile.parse({"id": "a", "email": HIDDEN}),
     "address": Call("claims", f"{ADDRESS}/users/{HIDDEN}"),
@@ -343,11 +493,11 @@ SECRETS: dict[str, object] = {
     "header of an answer": Answer(200, {"location": HIDDEN}, b""),
     "body of an answer": Answer(200, {}, HIDDEN.encode()),
     "client secret": answers.RotatedSecret.parse(
-        {"mode": "test", "clientId": "a", "clientSecret": HIDDEN}
+        {"mode": "test", "clientId": "a", "clientSecret": HIDDEN},
     ),
     "address of a test user": answers.NewTestUser.parse(USER | {"email": HIDDEN}),
     "password": answers.NewTestUser.parse(USER | {"password": HIDDEN}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("value", SECRETS.values(), ids=SECRETS)

@@ -35,7 +35,8 @@ class Browser(browser.Browser):
     def fetch(self, path: str) -> httpx.Response:
         """What a script of the page gets: no redirect is followed, and JSON is wanted."""
         return self._client.get(
-            self._site.address + path, headers={"Accept": "application/json"}
+            self._site.address + path,
+            headers={"Accept": "application/json"},
         )
 
     def send(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
@@ -43,7 +44,11 @@ class Browser(browser.Browser):
         return self._client.post(self._site.address + path, headers=headers)
 
     def submit(
-        self, *, holding: str = "", to: str = "", **typed: str
+        self,
+        *,
+        holding: str = "",
+        to: str = "",
+        **typed: str,
     ) -> httpx.Response:
         policy = self.page.headers.get("Content-Security-Policy", "")
         directives = [each.strip() for each in policy.split(";")]
@@ -61,7 +66,7 @@ class Browser(browser.Browser):
             leaving or self.page.text
         )
         self._follow(
-            self._coming_from_elsewhere(self._site.sandbox.approve(leaving, person))
+            self._coming_from_elsewhere(self._site.sandbox.approve(leaving, person)),
         )
         return self.page
 
@@ -89,7 +94,10 @@ class Browser(browser.Browser):
         self.open("/accounts/login/")
         # allauth's form has another name for it.
         return self.submit(
-            holding="password", username=login, login=login, password=PASSWORD
+            holding="password",
+            username=login,
+            login=login,
+            password=PASSWORD,
         )
 
     @property
@@ -116,6 +124,6 @@ class Browser(browser.Browser):
             address = urljoin(self.address, unescape(leads_to[1]))
             following = self._client.build_request("GET", address)
         is_here = following is not None and str(following.url).startswith(
-            self._site.address
+            self._site.address,
         )
         return following if is_here else None

@@ -39,7 +39,10 @@ class RunningSite:
     def new_client(self) -> httpx.Client:
         proxy = Proxy(self) if self.site.public else None
         return httpx.Client(
-            trust_env=False, timeout=SECONDS, verify=TLS, transport=proxy
+            trust_env=False,
+            timeout=SECONDS,
+            verify=TLS,
+            transport=proxy,
         )
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -71,10 +74,13 @@ class Proxy(httpx.HTTPTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         path = request.url.raw_path.removeprefix(self._site.prefix.encode())
         local = httpx.URL(f"http://127.0.0.1:{self._site.port}").copy_with(
-            raw_path=path
+            raw_path=path,
         )
         passed_on = httpx.Request(
-            request.method, local, headers=request.headers, stream=request.stream
+            request.method,
+            local,
+            headers=request.headers,
+            stream=request.stream,
         )
         passed_on.headers["X-Forwarded-Proto"] = request.url.scheme
         passed_on.headers["X-Forwarded-For"] = "203.0.113.7"
@@ -83,13 +89,17 @@ class Proxy(httpx.HTTPTransport):
 
 @contextmanager
 def running_site(
-    site: Site, sandbox: RunningSandbox, folder: Path
+    site: Site,
+    sandbox: RunningSandbox,
+    folder: Path,
 ) -> Iterator[RunningSite]:
     port = free_port()
     local = f"http://127.0.0.1:{port}"
     address = site.public or local
     made = sandbox.control(
-        "POST", "applications", redirect_uris=[f"{address}/identity/callback/"]
+        "POST",
+        "applications",
+        redirect_uris=[f"{address}/identity/callback/"],
     )
     hook = {"url": f"{local}/identity/webhook/", "secret": WEBHOOK_SECRET}
     sandbox.control("POST", f"applications/{made['app_id']}/webhook", **hook)
@@ -107,5 +117,10 @@ def running_site(
     command = ("-m", "tests.sites.serve", site.server, str(port))
     with running(*command, ready_at=local, env=environ, is_loud=True):
         yield RunningSite(
-            site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ
+            site,
+            address,
+            sandbox,
+            environ["SITE_CLIENT_ID"],
+            port,
+            environ,
         )

@@ -22,7 +22,8 @@ from tests.sites.site_table import MEMBERS, OPERATOR, PASSWORD
 def make_people() -> None:
     model = get_user_model()
     is_email = isinstance(
-        model._meta.get_field(model.USERNAME_FIELD), models.EmailField
+        model._meta.get_field(model.USERNAME_FIELD),
+        models.EmailField,
     )
     for name in (OPERATOR, *MEMBERS):
         manager = model._default_manager
@@ -43,7 +44,10 @@ def main(server: str, port: str) -> None:
         # Only sites that are served so need it.
         uvicorn = import_module("uvicorn")
         uvicorn.run(
-            get_asgi_application(), host="127.0.0.1", port=int(port), log_level="error"
+            get_asgi_application(),
+            host="127.0.0.1",
+            port=int(port),
+            log_level="error",
         )
     else:
         basehttp.run("127.0.0.1", int(port), get_wsgi_application(), threading=True)

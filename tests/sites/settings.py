@@ -41,7 +41,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     # People are in a database of their own, read from a replica that stands still between upkeeps.
     "replica": {
         "DATABASES": {
-            "default": database("site"), "people": database("people"),
+            "default": database("site"),
+            "people": database("people"),
             "replica": database("replica"),
         },
         "DATABASE_ROUTERS": ["tests.sites.replica.PeopleRouter"],
@@ -50,20 +51,27 @@ CHANGES: dict[str, dict[str, Any]] = {
     # Below a path, behind a proxy that ends TLS and takes the path away; async views under uvicorn.
     "subpath": {
         "SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https"),
-        "SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True,
-        "ALLOWED_HOSTS": ["shop.example", "127.0.0.1"], "FORCE_SCRIPT_NAME": "/portal",
-        "SESSION_COOKIE_PATH": "/portal/", "CSRF_COOKIE_PATH": "/portal/",
+        "SESSION_COOKIE_SECURE": True,
+        "CSRF_COOKIE_SECURE": True,
+        "ALLOWED_HOSTS": ["shop.example", "127.0.0.1"],
+        "FORCE_SCRIPT_NAME": "/portal",
+        "SESSION_COOKIE_PATH": "/portal/",
+        "CSRF_COOKIE_PATH": "/portal/",
     },
     # A user model with a UUID key, an e-mail address as its name, and one more required field.
     "custom_user": {
         "INSTALLED_APPS": [*INSTALLED_APPS, "tests.sites.custom_user"],
-        "AUTH_USER_MODEL": "custom_user.User", "SITE_USER_FIELDS": {"country": "NG"},
+        "AUTH_USER_MODEL": "custom_user.User",
+        "SITE_USER_FIELDS": {"country": "NG"},
         "DJANGO_IDENTITY": {**APPLICATION, "POLICY": "tests.sites.urls.Policy"},
     },
     # django-allauth beside us, with both back ends, as ``docs/beside.md`` says.
     "beside_allauth": {
         "INSTALLED_APPS": [
-            *INSTALLED_APPS, "allauth", "allauth.account", "allauth.socialaccount",
+            *INSTALLED_APPS,
+            "allauth",
+            "allauth.account",
+            "allauth.socialaccount",
         ],
         "MIDDLEWARE": [*MIDDLEWARE, "allauth.account.middleware.AccountMiddleware"],
         "AUTHENTICATION_BACKENDS": [
@@ -71,17 +79,24 @@ CHANGES: dict[str, dict[str, Any]] = {
             "allauth.account.auth_backends.AuthenticationBackend",
             "django_identity.backends.IdentityBackend",
         ],
-        "LOGIN_URL": "account_login", "IDENTITY_LOCAL_SIGN_IN_URL": "account_login",
+        "LOGIN_URL": "account_login",
+        "IDENTITY_LOCAL_SIGN_IN_URL": "account_login",
         # Its migrations would take longer than most steps.
         "MIGRATION_MODULES": {"account": None, "socialaccount": None},
-        "ACCOUNT_EMAIL_VERIFICATION": "none", "ACCOUNT_RATE_LIMITS": False,
+        "ACCOUNT_EMAIL_VERIFICATION": "none",
+        "ACCOUNT_RATE_LIMITS": False,
         "TEMPLATES": with_pages(*processors),
-        "DJANGO_IDENTITY": {**APPLICATION, "POLICY": "django_identity.allauth.AllauthPolicy"},
+        "DJANGO_IDENTITY": {
+            **APPLICATION,
+            "POLICY": "django_identity.allauth.AllauthPolicy",
+        },
     },
     # By ASGI with simplejwt, django-ninja and a stream, as ``docs/beside.md`` says.
     "beside_others": {
         "INSTALLED_APPS": [
-            *INSTALLED_APPS, "rest_framework", "rest_framework_simplejwt.token_blacklist",
+            *INSTALLED_APPS,
+            "rest_framework",
+            "rest_framework_simplejwt.token_blacklist",
         ],
         "MIGRATION_MODULES": {"token_blacklist": None},
         "REST_FRAMEWORK": {
@@ -95,7 +110,10 @@ CHANGES: dict[str, dict[str, Any]] = {
     # As strict as a site can be: nothing is open by itself, no cookie comes along, no inline code.
     # Every row is validated before it is saved. And without Django's admin and its messages.
     "strict": {
-        "INSTALLED_APPS": [*(each for each in INSTALLED_APPS if each not in NO_ADMIN), "csp"],
+        "INSTALLED_APPS": [
+            *(each for each in INSTALLED_APPS if each not in NO_ADMIN),
+            "csp",
+        ],
         "MIDDLEWARE": [
             *(each for each in MIDDLEWARE if not each.startswith(NO_ADMIN)),
             "django.contrib.auth.middleware.LoginRequiredMiddleware",
@@ -104,14 +122,19 @@ CHANGES: dict[str, dict[str, Any]] = {
         "TEMPLATES": with_pages(*processors[:-1]),
         "DATABASES": {"default": DATABASES["default"] | {"ATOMIC_REQUESTS": True}},
         "SESSION_ENGINE": "django.contrib.sessions.backends.signed_cookies",
-        "SESSION_COOKIE_SAMESITE": "Strict", "CSRF_COOKIE_SAMESITE": "Strict",
+        "SESSION_COOKIE_SAMESITE": "Strict",
+        "CSRF_COOKIE_SAMESITE": "Strict",
         "SITE_READY": "tests.sites.urls.validate_every_row",
-        "CONTENT_SECURITY_POLICY": {"DIRECTIVES": {
-            "default-src": ["'self'"], "form-action": ["'self'", APPLICATION["AUTH_URL"]],
-            "frame-ancestors": ["'none'"], "base-uri": ["'none'"],
-        }},
+        "CONTENT_SECURITY_POLICY": {
+            "DIRECTIVES": {
+                "default-src": ["'self'"],
+                "form-action": ["'self'", APPLICATION["AUTH_URL"]],
+                "frame-ancestors": ["'none'"],
+                "base-uri": ["'none'"],
+            },
+        },
     },
-}  # fmt: skip
+}
 globals().update(CHANGES.get(SITE, {}))
 if SITE == "subpath":
     # Without it, people land on the account page.

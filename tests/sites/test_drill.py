@@ -110,13 +110,20 @@ SHOP = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.sites.drilled.settings"}
 
 
 def drilled(
-    breaks: str, *arguments: str, **env: str
+    breaks: str,
+    *arguments: str,
+    **env: str,
 ) -> subprocess.CompletedProcess[str]:
     """The drill of the shop that breaks these promises, or of another site."""
     env = {**SHOP, "SITE_BREAKS": breaks, **env}
     command = [sys.executable, "-m", "django", "identity_drill", *arguments]
     return subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300
+        command,
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
 
@@ -142,7 +149,9 @@ def test_a_shop_that_keeps_its_promises_is_clean(shop):
 
 
 @pytest.mark.parametrize(
-    ("told", "shop"), SHOPS, ids=[",".join(each) for _, each in SHOPS]
+    ("told", "shop"),
+    SHOPS,
+    ids=[",".join(each) for _, each in SHOPS],
 )
 def test_each_broken_promise_is_found(told, shop, tmp_path):
     """Exit 1, with a sentence for each; or it is said that nobody looks there."""
@@ -162,7 +171,7 @@ def test_a_site_of_another_kind_is_clean(kind):
     """Where people have e-mail addresses for names, one without is refused, and that is said."""
     said = drilled("", SITE=kind, DJANGO_SETTINGS_MODULE="tests.sites.settings")
     refused = [
-        "a person without an e-mail address: the sign-in fails, user_fields_refused"
+        "a person without an e-mail address: the sign-in fails, user_fields_refused",
     ]
     assert said.returncode == 0, said.stdout + said.stderr
     assert found_in(said, "not tried") == (refused if kind == "custom_user" else [])
@@ -282,7 +291,11 @@ def test_what_it_started_ends_with_it(begun, tmp_path):
     signs = {"tables": "*.made", "sandbox": "identity-sandbox-*/*"}
     command = [sys.executable, "-m", "django", "identity_drill"]
     with subprocess.Popen(
-        command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=ROOT,
+        env=env,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as drill:
         until(lambda: any(tmp_path.glob(signs[begun])))
         assert any(tmp_path.glob(signs["tables"]))
@@ -301,9 +314,16 @@ def children_of(pid: int) -> list[str]:
 
 
 STEPS = {
-    "nobody", "local", "unproven", "proven", "revoked", "ended", "run out", "disconnected",
+    "nobody",
+    "local",
+    "unproven",
+    "proven",
+    "revoked",
+    "ended",
+    "run out",
+    "disconnected",
     "erased",
-}  # fmt: skip
+}
 GATED = {"/adults/", "/residents/", "/loans/", "/leave/", "/api/circles/"}
 
 

@@ -13,7 +13,8 @@ def test_a_new_person_gets_an_account_and_the_page_they_wanted(site, browser, pe
     The same person has the same account in another browser, and without a wanted page some page.
     """
     arrived = browser.sign_in(person, next_path="/adults/")
-    assert (arrived.status_code, arrived.text) == (200, "for adults")
+    assert arrived.status_code == 200
+    assert arrived.text == "for adults"
     assert browser.whoami["user"]
     assert browser.whoami["claims"]["age_over_18"] is True
     with Browser(site) as second:
@@ -103,7 +104,7 @@ def test_the_deployment_checks_report_only_what_is_shown_on_purpose(site):
 def _listed(operator: Browser, person: SandboxPerson) -> str:
     """The path of the person's record, found by the search; empty if there is none."""
     page = operator.open(
-        f"/admin/django_identity/linkedidentity/?q={person.user_id}"
+        f"/admin/django_identity/linkedidentity/?q={person.user_id}",
     ).text
     found = re.search(r"/admin/django_identity/linkedidentity/\d+/change/", page)
     return found[0] if found else ""

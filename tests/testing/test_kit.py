@@ -69,8 +69,12 @@ def test_a_real_credential_is_verified(identity_issuer, subject, changes, reason
     """It is refused for another subject or audience, or after its end."""
     application = conf.application()
     claims = {"age_over_18": True, "country_resident": "NG"}
-    ours = {"keys": identity_issuer.keys, "issuer": application.api_origin,
-            "audience": application.client_id, "environment": "test"}  # fmt: skip
+    ours = {
+        "keys": identity_issuer.keys,
+        "issuer": application.api_origin,
+        "audience": application.client_id,
+        "environment": "test",
+    }
     text = identity_issuer.credential(subject, claims, **changes)
     if not reason:
         assert dict(verify(text, subject="ada", **ours).claims) == claims
@@ -116,7 +120,11 @@ def test_an_event_needs_no_sandbox(identity_of, identity_event):
 @pytest.mark.parametrize("over_https", [False, True], ids=["http", "https"])
 @pytest.mark.parametrize("same_site", ["Lax", "Strict"])
 def test_a_whole_sign_in(
-    client, identity_sign_in, identity_person, over_https, same_site
+    client,
+    identity_sign_in,
+    identity_person,
+    over_https,
+    same_site,
 ):
     """Over the site's redirect to https, and over the hop of a strict session cookie."""
     site = {"SECURE_SSL_REDIRECT": over_https, "SESSION_COOKIE_SAMESITE": same_site}
@@ -129,7 +137,10 @@ def test_a_whole_sign_in(
 
 
 def test_the_sandbox_moves_with_the_clock(
-    client, identity_sign_in, identity_sandbox, identity_clock
+    client,
+    identity_sign_in,
+    identity_sandbox,
+    identity_clock,
 ):
     """A day later the old credential is worth nothing, and a new one is had, by a new key too."""
     identity_sign_in(client)
@@ -145,7 +156,9 @@ def test_the_sandbox_moves_with_the_clock(
 
 
 def test_the_sandbox_begins_anew(
-    identity_application, identity_sandbox, identity_person
+    identity_application,
+    identity_sandbox,
+    identity_person,
 ):
     """The tests before moved its clock; what it refuses is said, and no secret is in a repr."""
     assert identity_application == conf.application()
@@ -162,7 +175,11 @@ def test_the_sandbox_begins_anew(
 
 
 def test_the_sandbox_sends_to_the_live_server(
-    client, identity_sign_in, identity_person, identity_sandbox, identity_webhooks
+    client,
+    identity_sign_in,
+    identity_person,
+    identity_sandbox,
+    identity_webhooks,
 ):
     """What the person does at the service reaches the site; what the site refuses is said."""
     identity_sign_in(client)
@@ -180,7 +197,11 @@ def test_the_sandbox_sends_to_the_live_server(
 
 @pytest.mark.usefixtures("identity_application")
 def test_a_site_below_a_path(
-    client, identity_sign_in, identity_event, identity_person, identity_sandbox
+    client,
+    identity_sign_in,
+    identity_event,
+    identity_person,
+    identity_sandbox,
 ):
     """The test client takes paths without ``FORCE_SCRIPT_NAME``, and every address has it."""
     callback = "https://testserver/portal/identity/callback/"

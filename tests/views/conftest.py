@@ -61,7 +61,11 @@ def updates(monkeypatch: pytest.MonkeyPatch) -> Updates:
 
     def update_with(fields: Callable[[Profile], dict[str, Any]]) -> None:
         def update_user(
-            _policy: IdentityPolicy, user: User, *, profile: Profile, **_proven: Any
+            _policy: IdentityPolicy,
+            user: User,
+            *,
+            profile: Profile,
+            **_proven: Any,
         ) -> None:
             for name, value in fields(profile).items():
                 setattr(user, name, value)

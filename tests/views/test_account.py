@@ -38,8 +38,13 @@ pytestmark = pytest.mark.django_db
 
 SECRET = "must-never-be-shown"
 # What every connected person can do at the end of the page.
-REST = ["Disconnect your identity service", "Erase my data", "Download my data", "Sign out",
-        "Sign out everywhere"]  # fmt: skip
+REST = [
+    "Disconnect your identity service",
+    "Erase my data",
+    "Download my data",
+    "Sign out",
+    "Sign out everywhere",
+]
 
 
 @pytest.fixture
@@ -59,12 +64,18 @@ def begun(user: User, count: int = 1) -> None:
     """So many sign-ins that ``user`` started."""
     AuthorizationRequest.objects.bulk_create(
         AuthorizationRequest(
-            state_digest=f"{SECRET}{number}", browser_digest=SECRET, environment="test",
-            purpose=Purpose.LINK, user=user, code_verifier=SECRET,
-            redirect_uri="/", next=f"/wanted/{number}/", expires_at=timezone.now(),
+            state_digest=f"{SECRET}{number}",
+            browser_digest=SECRET,
+            environment="test",
+            purpose=Purpose.LINK,
+            user=user,
+            code_verifier=SECRET,
+            redirect_uri="/",
+            next=f"/wanted/{number}/",
+            expires_at=timezone.now(),
         )
         for number in range(count)
-    )  # fmt: skip
+    )
 
 
 def hold_everything(user: User) -> LinkedIdentity:
@@ -74,7 +85,11 @@ def hold_everything(user: User) -> LinkedIdentity:
     make_grant(identity)
     TokenGrant.objects.update(access_token=SECRET, refresh_token=SECRET)
     make_event(
-        identity, "claim.issued", event_id=SECRET, event_digest=SECRET, error=SECRET
+        identity,
+        "claim.issued",
+        event_id=SECRET,
+        event_digest=SECRET,
+        error=SECRET,
     )
     ConnectRedemption.objects.create(code_digest=SECRET, user=user, expires_at=now)
     begun(user)
@@ -129,7 +144,9 @@ def test_the_download_is_complete(client, ada):
 
 
 def test_the_page_shows_the_newest_and_counts_all(
-    client, ada, django_assert_max_num_queries
+    client,
+    ada,
+    django_assert_max_num_queries,
 ):
     identity = make_identity(ada)
     for number in range(20):
@@ -147,12 +164,21 @@ def test_the_page_shows_the_newest_and_counts_all(
 
 PROOFS = {
     "valid": ({}, "<span>valid</span>"),
-    "a country": ({"claim_type": "country_resident", "value": "NG"}, '-value">Nigeria</bdi>'),
-    "ran out": ({"valid_until": timezone.now() - timedelta(hours=3)}, "ran out 3 hours ago"),
+    "a country": (
+        {"claim_type": "country_resident", "value": "NG"},
+        '-value">Nigeria</bdi>',
+    ),
+    "ran out": (
+        {"valid_until": timezone.now() - timedelta(hours=3)},
+        "ran out 3 hours ago",
+    ),
     "revoked": ({"revoked_at": timezone.now()}, "<span>revoked</span>"),
     "not confirmed": ({"valid_until": None}, "<span>not confirmed</span>"),
-    "a verified no": ({"value": {"verified": True, "value": False}}, "does not apply to you"),
-}  # fmt: skip
+    "a verified no": (
+        {"value": {"verified": True, "value": False}},
+        "does not apply to you",
+    ),
+}
 
 
 @pytest.mark.parametrize(("claim", "words"), PROOFS.values(), ids=PROOFS)
@@ -191,10 +217,16 @@ def test_the_page_has_words_and_the_download_codes(client, ada):
 
 @pytest.mark.parametrize(
     ("how", "words", "action"),
-    [("dead grant", "Your permission has ended", "Check again with your identity service"),
-     ("person", "You took back your consent", "Allow again"),
-     ("site", "This site ended your connection on", "Connect again")],
-)  # fmt: skip
+    [
+        (
+            "dead grant",
+            "Your permission has ended",
+            "Check again with your identity service",
+        ),
+        ("person", "You took back your consent", "Allow again"),
+        ("site", "This site ended your connection on", "Connect again"),
+    ],
+)
 def test_what_keeps_an_account_back_is_said(client, ada, how, words, action):
     identity = make_identity(ada)
     assert words not in account(client)
@@ -220,7 +252,10 @@ def test_what_keeps_an_account_back_is_said(client, ada, how, words, action):
 )
 def test_the_verification_is_told_as_it_is(client, ada, status, shown):
     make_identity(
-        ada, kyc_status=status, kyc_level="", scopes=["claims:read", "kyc:read"]
+        ada,
+        kyc_status=status,
+        kyc_level="",
+        scopes=["claims:read", "kyc:read"],
     )
     page = account(client)
     assert f"<dt>Verification</dt><dd>{shown}</dd>" in page
@@ -234,8 +269,12 @@ def test_a_code_alone_is_not_renewed(client, ada):
     page = account(client)
     without_erasure = [each for each in REST if each != "Erase my data"]
     assert "You were verified with a code" in page
-    assert buttons(page) == ["This is not me: undo", "Continue with your identity service",
-                             "Enter a new code", *without_erasure]  # fmt: skip
+    assert buttons(page) == [
+        "This is not me: undo",
+        "Continue with your identity service",
+        "Enter a new code",
+        *without_erasure,
+    ]
     assert f'href="{reverse("identity:connect")}?next=/identity/account/"' in page
     identity.signed_in_at = timezone.now() + timedelta(minutes=1)
     identity.linked_via = LinkedVia.OAUTH

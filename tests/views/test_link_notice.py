@@ -72,9 +72,11 @@ def test_an_end_is_told(service, browser):
             interventions.revoke([revoked_by_site])
     # What somebody has ended themselves is not called the site's deed.
     gone = make_identity(
-        make_user("gone", email="gone@example.org"), subject="gone",
-        consent=Consent.REVOKED, revoked_by=RevokedBy.PERSON,
-    )  # fmt: skip
+        make_user("gone", email="gone@example.org"),
+        subject="gone",
+        consent=Consent.REVOKED,
+        revoked_by=RevokedBy.PERSON,
+    )
     interventions.revoke([gone])
     gone.refresh_from_db()
     assert gone.revoked_by == RevokedBy.PERSON
@@ -97,7 +99,11 @@ FORMER, NEW = "other@example.org", "ada@example.org"
 
 @pytest.mark.parametrize("way", ["link", "renew", "sign in"])
 def test_a_new_address_is_told_to_the_former_one_too(
-    service, browser, user, updates, way
+    service,
+    browser,
+    user,
+    updates,
+    way,
 ):
     """Whoever has taken over an account must not be the only one to hear of it."""
     updates(lambda profile: {"email": profile.email})
@@ -111,9 +117,10 @@ def test_a_new_address_is_told_to_the_former_one_too(
     told = {mail.to[0]: mail for mail in mail.outbox}
     assert told.keys() == {FORMER, NEW}
     subject = {
-        "link": "Your account was connected", "renew": "Your details were checked again",
+        "link": "Your account was connected",
+        "renew": "Your details were checked again",
         "sign in": "The e-mail address of your account was changed",
-    }[way]  # fmt: skip
+    }[way]
     for each in told.values():
         assert each.subject == subject
         assert "was changed to the one that your identity service knows." in each.body
@@ -139,7 +146,9 @@ def test_an_address_that_stays_is_not_told(service, browser, user, updates):
 
 
 def test_nobody_is_told_of_a_refused_link_or_against_the_policy(
-    service, browser, monkeypatch
+    service,
+    browser,
+    monkeypatch,
 ):
     """Nor without an address: the link is made all the same."""
     User.objects.update(is_staff=True)
@@ -158,10 +167,16 @@ def fail(*_args: Any, **_context: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("holder", "name"), [(EmailBackend, "send_messages"), (IdentityPolicy, "notice")]
+    ("holder", "name"),
+    [(EmailBackend, "send_messages"), (IdentityPolicy, "notice")],
 )
 def test_a_mail_that_does_not_go_out_keeps_nobody_out(
-    service, client, caplog, monkeypatch, holder, name
+    service,
+    client,
+    caplog,
+    monkeypatch,
+    holder,
+    name,
 ):
     monkeypatch.setattr(holder, name, fail)
     assert sign_in(client).status_code == 302

@@ -53,10 +53,24 @@ BACK = "Back to this site"
 #: Reason -> the person, what differs from their row, what is asked for, and the buttons.
 STEPS: dict[str, tuple[str, dict[str, Any], str, list[str]]] = {
     "not_linked": (
-        "of the other environment", {}, "age_over_18", ["Connect your identity service"]),
+        "of the other environment",
+        {},
+        "age_over_18",
+        ["Connect your identity service"],
+    ),
     "consent_revoked": ("revoked", {}, "age_over_18", ["Allow again"]),
-    "ended_by_site": ("revoked", {"revoked_by": "site"}, "age_over_18", ["Connect again"]),
-    "code_alone": ("by code", {}, "age_over_18", ["Continue with your identity service"]),
+    "ended_by_site": (
+        "revoked",
+        {"revoked_by": "site"},
+        "age_over_18",
+        ["Connect again"],
+    ),
+    "code_alone": (
+        "by code",
+        {},
+        "age_over_18",
+        ["Continue with your identity service"],
+    ),
     # Verifying again would be a circle.
     "not_confirmed": ("of a listed claim", {}, "age_over_18", [OPEN, BACK]),
     "unread": ("not read", {}, "age_over_18", [AGAIN]),
@@ -66,13 +80,30 @@ STEPS: dict[str, tuple[str, dict[str, Any], str, list[str]]] = {
     "not_verified": ("not verified", {}, "age_over_18", [VERIFY, AGAIN]),
     "rejected": ("rejected", {}, "age_over_18", [OPEN, AGAIN]),
     "unverifiable": (
-        "rejected", {"kyc_status": "verified", "last_error": "credential_rejected"},
-        "age_over_18", [BACK]),
+        "rejected",
+        {"kyc_status": "verified", "last_error": "credential_rejected"},
+        "age_over_18",
+        [BACK],
+    ),
     "scope_not_given": (
-        "without the scopes", {}, "claims:read", ["Decide at your identity service"]),
-    "not_recent": ("proven", {}, "recent_sign_in", ["Confirm with your identity service"]),
-    "lower_level": ("of a lower level", {}, "level_2", ["Continue the verification", AGAIN]),
-}  # fmt: skip
+        "without the scopes",
+        {},
+        "claims:read",
+        ["Decide at your identity service"],
+    ),
+    "not_recent": (
+        "proven",
+        {},
+        "recent_sign_in",
+        ["Confirm with your identity service"],
+    ),
+    "lower_level": (
+        "of a lower level",
+        {},
+        "level_2",
+        ["Continue the verification", AGAIN],
+    ),
+}
 
 
 def test_each_reason_has_a_next_step_and_a_way_back():
@@ -138,9 +169,12 @@ def told(client: Client, error: IdentityError) -> HttpResponse:
 WITH_PASSWORD = "Sign in with a password"
 #: What the person can do next -> the buttons of the page, if the site has a sign-in of its own.
 BUTTONS = {
-    Recovery.RETRY: ["Try again"], Recovery.RESTART: ["Start again"],
-    Recovery.SIGN_IN_TO_LINK: ["Sign in"], Recovery.VERIFY: [VERIFY], Recovery.CONTACT: [BACK],
-}  # fmt: skip
+    Recovery.RETRY: ["Try again"],
+    Recovery.RESTART: ["Start again"],
+    Recovery.SIGN_IN_TO_LINK: ["Sign in"],
+    Recovery.VERIFY: [VERIFY],
+    Recovery.CONTACT: [BACK],
+}
 #: Code -> the buttons of its page, where another step helps.
 OWN_BUTTONS = {
     "access_denied": ["Start again", BACK],
@@ -152,7 +186,8 @@ WITHOUT_LOCAL = {"linked_by_code": ["Start again"]}
 
 
 @pytest.mark.parametrize(
-    "code", sorted(ERRORS.keys() - {"verification_policy_not_met.poa"})
+    "code",
+    sorted(ERRORS.keys() - {"verification_policy_not_met.poa"}),
 )
 @pytest.mark.parametrize("local", ["/accounts/login/", None], ids=["local", "no local"])
 def test_each_refusal_has_a_next_step_and_a_way_back(client, settings, code, local):
@@ -177,7 +212,8 @@ def test_an_answer_is_shown_for_an_hour_in_its_own_browser(client, service):
     make_user("eve", email="ada@example.org")
     first = sign_in(client, "/adults/")
     page = reverse("identity:answer")
-    assert (first.status_code, first.wsgi_request.get_full_path()) == (403, page)
+    assert first.status_code == 403
+    assert first.wsgi_request.get_full_path() == page
     for shown in (first, client.get(page)):
         text = shown.content.decode()
         assert "You have an account here" in text
@@ -185,7 +221,9 @@ def test_an_answer_is_shown_for_an_hour_in_its_own_browser(client, service):
         assert "ada@example.org" not in text.replace("***", "")
         assert "next%3D%252Fadults%252F" in text
     cookie = client.cookies[answers.COOKIE]
-    assert (cookie["path"], cookie["httponly"], cookie["max-age"]) == (page, True, 3600)
+    assert cookie["path"] == page
+    assert cookie["httponly"] is True
+    assert cookie["max-age"] == 3600
     assert not re.search("adults|email|example", cookie.value)
     other = Client()
     begin(other)
@@ -217,7 +255,9 @@ def test_pages_name_the_service_and_the_site(client, settings, monkeypatch):
     monkeypatch.setattr(IdentityPolicy, "help_url", "/help/")
     monkeypatch.setattr(IdentityPolicy, "site_name", "Ajo Circle")
     monkeypatch.setattr(
-        IdentityPolicy, "reasons", {"age_over_18": "A circle is a contract."}
+        IdentityPolicy,
+        "reasons",
+        {"age_over_18": "A circle is a contract."},
     )
     page = client.get("/identity/login/?missing=age_over_18").content.decode()
 
@@ -234,9 +274,12 @@ def test_pages_name_the_service_and_the_site(client, settings, monkeypatch):
 
 @pytest.mark.parametrize(
     ("how", "done"),
-    [("sign-in", "You are signed in."), ("link", "Your account is connected"),
-     ("renewal", "Your details were checked again.")],
-)  # fmt: skip
+    [
+        ("sign-in", "You are signed in."),
+        ("link", "Your account is connected"),
+        ("renewal", "Your details were checked again."),
+    ],
+)
 def test_what_worked_is_said(client, service, how, done):
     """On the page that comes next, but not above a closed gate, which may say the contrary."""
     if how != "sign-in":
@@ -258,10 +301,13 @@ def test_what_worked_is_said(client, service, how, done):
 
 @pytest.mark.parametrize(
     ("how", "words"),
-    [("person", "you took back your consent."), ("site", "we ended your connection."),
-     ("erasure", "your data here is erased."),
-     ("erasure that is pending", "your data here is erased.")],
-)  # fmt: skip
+    [
+        ("person", "you took back your consent."),
+        ("site", "we ended your connection."),
+        ("erasure", "your data here is erased."),
+        ("erasure that is pending", "your data here is erased."),
+    ],
+)
 def test_a_session_that_ended_says_why(client, monkeypatch, how, words):
     identity = make_identity(make_user())
     client.force_login(identity.user, backend=BACKEND_PATH)
@@ -284,7 +330,8 @@ def test_a_session_that_ended_says_why(client, monkeypatch, how, words):
 
 
 @pytest.mark.parametrize(
-    "name", ["login", "connect", "disconnect", "connected", "sign_out"]
+    "name",
+    ["login", "connect", "disconnect", "connected", "sign_out"],
 )
 def test_a_page_that_was_open_too_long(service, name):
     client = Client(enforce_csrf_checks=True)
@@ -305,14 +352,20 @@ def test_a_page_that_was_open_too_long(service, name):
     [
         ({"Origin": "https://testserver"}, "CSRF cookie not set."),
         ({}, "Referer checking failed - no Referer."),
-        ({"Origin": "https://shop.example:8443"},
-         "Origin checking failed - https://shop.example:8443 does not match any trusted"),
-        ({"Referer": "https://ada@shop.example/ada/?token=secret"},
-         "Referer checking failed - another address does not match any trusted origins."),
-        ({"Referer": "https://shop.example/ada/?token=secret"},
-         "Referer checking failed - https://shop.example does not match any trusted origins."),
+        (
+            {"Origin": "https://shop.example:8443"},
+            "Origin checking failed - https://shop.example:8443 does not match any trusted",
+        ),
+        (
+            {"Referer": "https://ada@shop.example/ada/?token=secret"},
+            "Referer checking failed - another address does not match any trusted origins.",
+        ),
+        (
+            {"Referer": "https://shop.example/ada/?token=secret"},
+            "Referer checking failed - https://shop.example does not match any trusted origins.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_log_says_why_a_form_was_refused(headers, reason, caplog):
     client = Client(enforce_csrf_checks=True)
     page = client.post(reverse("identity:login"), secure=True, headers=headers)

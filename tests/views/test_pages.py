@@ -45,7 +45,7 @@ ROOT = Path(django_identity.__file__).parent
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 STYLES = sorted((ROOT / "static" / "django_identity").glob("*.css"))
 PHYSICAL = re.compile(
-    r"(?<![\w-])(?:(?:margin|padding|border|inset)-)?(?:left|right)\s*[:;]"
+    r"(?<![\w-])(?:(?:margin|padding|border|inset)-)?(?:left|right)\s*[:;]",
 )
 FOREIGN = re.compile(r"(?:src|href|action|url\()\s*=?\s*[\"']?(?:https?:)?//")
 GROUPED = re.compile('="[^"]*\\d[.,\u202f\u00a0 ]\\d{3}[^"]*"')
@@ -69,10 +69,21 @@ def test_pages_bring_nothing_inline_and_nothing_of_others():
 
 @pytest.mark.parametrize(
     "missing",
-    ["Call +1 555 0100 now", "<b>x</b>", "age_over_18=" + "x" * 40, "a" * 65, "x=y=z", "\u202e",
-     "country_resident=PT|XX", "country_resident=PT|", "country_resident=|", "shoe_size=1|2",
-     "country_resident=<b>|PT", "age_over_18|unique_human"],
-)  # fmt: skip
+    [
+        "Call +1 555 0100 now",
+        "<b>x</b>",
+        "age_over_18=" + "x" * 40,
+        "a" * 65,
+        "x=y=z",
+        "\u202e",
+        "country_resident=PT|XX",
+        "country_resident=PT|",
+        "country_resident=|",
+        "shoe_size=1|2",
+        "country_resident=<b>|PT",
+        "age_over_18|unique_human",
+    ],
+)
 def test_a_link_cannot_put_words_into_our_mouth(client, missing):
     assert "You need" not in login_page(client, missing=missing)
 
@@ -89,7 +100,8 @@ def test_the_sign_in_page_says_what_is_needed(client):
 
 
 @pytest.mark.parametrize(
-    ("missing", "is_offered"), [("", True), ("level_2", True), ("age_over_18", False)]
+    ("missing", "is_offered"),
+    [("", True), ("level_2", True), ("age_over_18", False)],
 )
 def test_a_code_is_offered_where_it_may_help(missing, is_offered):
     user = make_user()
@@ -102,7 +114,8 @@ def test_a_code_is_offered_where_it_may_help(missing, is_offered):
 def test_the_other_way_in_leads_on(client, settings):
     assert "/accounts/login/?next=%2Fadults%2F" in login_page(client, next="/adults/")
     assert "/accounts/login/" not in login_page(
-        browser_of(make_user()), next="/adults/"
+        browser_of(make_user()),
+        next="/adults/",
     )
     settings.IDENTITY_LOCAL_SIGN_IN_URL = "/sign-in/?by=password"
     page = client.get(reverse("identity:login"), {"next": "/adults/"})
@@ -126,9 +139,12 @@ def test_a_page_of_a_live_site_is_not_marked(settings):
 
 @pytest.mark.parametrize(
     ("language", "words"),
-    [("en", "Nov. 21, 2026 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
-     ("ar", "21 نوفمبر، 2026 9:09 م UTC")],
-)  # fmt: skip
+    [
+        ("en", "Nov. 21, 2026 9:09 p.m. UTC"),
+        ("fr", "21 novembre 2026 21:09 UTC"),
+        ("ar", "21 نوفمبر، 2026 9:09 م UTC"),
+    ],
+)
 def test_a_time_is_written_as_the_language_writes_it(language, words):
     """Django knows no date with a time in Arabic, and falls back to the English order."""
     with translation.override(language), timezone.override(UTC):
@@ -155,7 +171,7 @@ def test_a_number_for_browsers_is_not_written_for_people(language, settings):
 def render(tag: str, **context: object) -> str:
     request = RequestFactory().get("/")
     return Template("{% load identity %}" + tag).render(
-        RequestContext(request, context)
+        RequestContext(request, context),
     )
 
 
@@ -278,10 +294,14 @@ def test_what_others_see_of_a_person_whose_columns_are_deferred(service, mailout
 
 
 @pytest.mark.parametrize(
-    "edge", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"]
+    "edge",
+    ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"],
 )
 def test_every_page_opens_with_times_at_the_calendars_edges(
-    service, client, settings, edge
+    service,
+    client,
+    settings,
+    edge,
 ):
     value = {"verified": True, "issued_at": edge, "expires_at": edge}
     service.disclosed = {"age_over_18": value, "unique_human": True}
@@ -375,8 +395,10 @@ REQUESTS = [
 def browser(settings: Any) -> Client:
     """Somebody with a linked identity, signed in with a password."""
     settings.DJANGO_IDENTITY = {
-        **settings.DJANGO_IDENTITY, **LIVE, "REDIRECT_URI": CALLBACK,
-    }  # fmt: skip
+        **settings.DJANGO_IDENTITY,
+        **LIVE,
+        "REDIRECT_URI": CALLBACK,
+    }
     user = make_user()
     make_identity(user, environment="live")
     return browser_of(user)

@@ -79,7 +79,8 @@ ACCOUNTS = ("password", "no password", "is_staff", "is_superuser")
 
 
 @pytest.mark.parametrize(
-    ("history", "kind"), spread(itertools.product(HISTORIES, ACCOUNTS), every=4)
+    ("history", "kind"),
+    spread(itertools.product(HISTORIES, ACCOUNTS), every=4),
 )
 def test_a_removed_stranger_stays_out(site, history, kind):
     """Whatever the account and its history, the stranger's account is another one."""
@@ -195,7 +196,9 @@ def test_a_code_writes_no_field_of_the_account(service, browser, updates):
 
 
 def test_the_page_after_the_code_says_whose_it_was_and_one_press_undoes_it(
-    service, browser, user
+    service,
+    browser,
+    user,
 ):
     """First name, initial and masked address. Nobody is signed out by a press, nor by a second."""
     response = hand_in(browser, next="/loans/")
@@ -224,28 +227,40 @@ def named(first: str, last: str = "", email: str = "") -> dict[str, str]:
 
 HINDI = "\u0939\u093f\u0928\u094d\u0926\u0940"
 SHOWN = [
-    (named("Ada"), "Ada"), (named("", "Obi", "a@b.org"), "O., ***@b.org"),
-    (named("", "", "no address"), ""), ({}, ""), (None, ""),
+    (named("Ada"), "Ada"),
+    (named("", "Obi", "a@b.org"), "O., ***@b.org"),
+    (named("", "", "no address"), ""),
+    ({}, ""),
+    (None, ""),
     (named("Pay at evil.example"), "Pay at evil example"),
     (named("https://evil.example/x?y=1"), "https evil example x"),
-    (named("Ada", ".evil"), "Ada e."), (named("www.evil.example", "1"), "www evil example"),
+    (named("Ada", ".evil"), "Ada e."),
+    (named("www.evil.example", "1"), "www evil example"),
     (named("a" * 60, "b" * 60), f"{'a' * 20} b."),
-    (named("Call +1 555 0100 now"), "Call now"), (named("J. R.", "R."), "J R R."),
-    (named("Jean-Luc", "d'Arc"), "Jean-Luc d."), (named(HINDI), HINDI),
-    (named("evil\u3002example"), "evil example"), (named("a_b@c"), "a b c"),
-]  # fmt: skip
+    (named("Call +1 555 0100 now"), "Call now"),
+    (named("J. R.", "R."), "J R R."),
+    (named("Jean-Luc", "d'Arc"), "Jean-Luc d."),
+    (named(HINDI), HINDI),
+    (named("evil\u3002example"), "evil example"),
+    (named("a_b@c"), "a b c"),
+]
 
 
 @pytest.mark.parametrize(("shared", "shown"), SHOWN)
 def test_a_stranger_puts_no_words_on_our_page_or_into_our_mail(
-    service, browser, mailoutbox, shared, shown
+    service,
+    browser,
+    mailoutbox,
+    shared,
+    shown,
 ):
     """Of a name there are letters alone, and few: no address of a page, no number to call."""
     kyc = service.connect_result()["data"]["kyc"]
     service.connect = {"data": {"profile": shared, "kyc": kyc}}
     page = browser.get(hand_in(browser)["Location"]).content.decode()
     identity = LinkedIdentity.objects.get()
-    assert (identity.connect_person, identity.kyc_level) == (shown, "level_2")
+    assert identity.connect_person == shown
+    assert identity.kyc_level == "level_2"
     assert (shown in page) if shown else ("did not say whose" in page)
     [notice] = mailoutbox
     assert shown in notice.body
@@ -255,7 +270,7 @@ def test_a_stranger_puts_no_words_on_our_page_or_into_our_mail(
 MEANWHILE: dict[str, Callable[[LinkedIdentity], object]] = {
     "a sign-in confirms it": lambda identity: sign_in(browser_of(identity.user)),
     "an operator changes it": lambda identity: LinkedIdentity.objects.filter(
-        pk=identity.pk
+        pk=identity.pk,
     ).change(linked_via="oauth"),
     "it is gone": lambda identity: identity.delete(),
 }
@@ -263,7 +278,10 @@ MEANWHILE: dict[str, Callable[[LinkedIdentity], object]] = {
 
 @pytest.mark.parametrize("happens", MEANWHILE.values(), ids=MEANWHILE)
 def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
-    service, browser, monkeypatch, happens
+    service,
+    browser,
+    monkeypatch,
+    happens,
 ):
     """When its press has been read, and nothing is locked yet."""
     hand_in(browser)
@@ -278,7 +296,8 @@ def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
     monkeypatch.setattr(codes, "identity_of", looked)
     response = browser.post("/identity/connected/")
 
-    assert (response.status_code, response["Location"]) == (302, "/identity/account/")
+    assert response.status_code == 302
+    assert response["Location"] == "/identity/account/"
     for identity in LinkedIdentity.objects.all():
         assert identity.linked_via == "oauth"
 

@@ -61,7 +61,12 @@ def no_adas(user: User) -> None:
 
 @pytest.mark.parametrize("username", ["no spaces, Ada", "taken", ""])
 def test_what_cannot_be_left_out_refuses(
-    client, service, caplog, monkeypatch, says, username
+    client,
+    service,
+    caplog,
+    monkeypatch,
+    says,
+    username,
 ):
     """A bad name, a unique one that is taken, a rule of the whole model (``full_clean`` runs)."""
     make_user("taken", email="taken@example.org")
@@ -71,7 +76,8 @@ def test_what_cannot_be_left_out_refuses(
     else:
         monkeypatch.setattr(User, "clean", no_adas)
     response = sign_in(client)
-    assert (response.status_code, "user_fields_refused" in response.text) == (403, True)
+    assert response.status_code == 403
+    assert ("user_fields_refused" in response.text) is True
     assert "cannot create an account" in response.text
     assert ("username" in caplog.text) is bool(username)
     assert "no spaces" not in caplog.text + response.text
@@ -79,9 +85,13 @@ def test_what_cannot_be_left_out_refuses(
 
 
 def demanding(
-    self: Any, username: str, first_name: str, last_name: str, email: str,
+    self: Any,
+    username: str,
+    first_name: str,
+    last_name: str,
+    email: str,
     password: Any = None,
-) -> User:  # fmt: skip
+) -> User:
     """As some sites have it: each name is a parameter without a default."""
     names = {"first_name": first_name, "last_name": last_name}
     user = User.objects.create(username=username, email=email, **names)
@@ -97,7 +107,9 @@ def test_the_sites_manager_makes_the_account(client, service, monkeypatch):
     assert sign_in(client).status_code == 302
 
     user = User.objects.get()
-    assert (user.first_name, user.last_name, user.email) == ("Ada", "", "")
+    assert user.first_name == "Ada"
+    assert user.last_name == ""
+    assert user.email == ""
     assert not user.has_usable_password()
 
 
@@ -127,18 +139,25 @@ OF_THE_MODEL = {
     "an empty text": models.CharField(max_length=9, default=""),
     "by the database": models.CharField(max_length=9, db_default=""),
     "generated and unique": models.GeneratedField(
-        expression=Lower("username"), output_field=models.CharField(max_length=150),
-        db_persist=True, unique=True,
+        expression=Lower("username"),
+        output_field=models.CharField(max_length=150),
+        db_persist=True,
+        unique=True,
     ),
     "generated and empty": models.GeneratedField(
-        expression=Lower("first_name"), output_field=models.CharField(max_length=150),
-        db_persist=True, null=True,
+        expression=Lower("first_name"),
+        output_field=models.CharField(max_length=150),
+        db_persist=True,
+        null=True,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
-    "with_field", OF_THE_MODEL.values(), ids=OF_THE_MODEL, indirect=True
+    "with_field",
+    OF_THE_MODEL.values(),
+    ids=OF_THE_MODEL,
+    indirect=True,
 )
 def test_a_field_that_the_model_fills(with_field, service, updates):
     """It is the site's own: nobody is refused for it, at the first sign-in or a later one."""
@@ -172,7 +191,12 @@ def meeting() -> Iterator[list[Exception]]:
 
 @pytest.mark.parametrize("error", [IntegrityError, DataError, ValidationError])
 def test_what_the_database_refuses_each_time_is_told_so(
-    client, service, refused, caplog, meeting, error
+    client,
+    service,
+    refused,
+    caplog,
+    meeting,
+    error,
 ):
     meeting += [error("ada@example.org")] * 3
     response = sign_in(client)
@@ -196,16 +220,23 @@ ADDRESS_FIELDS = {
 
 
 @pytest.mark.parametrize(
-    "with_field", ADDRESS_FIELDS.values(), ids=ADDRESS_FIELDS, indirect=True
+    "with_field",
+    ADDRESS_FIELDS.values(),
+    ids=ADDRESS_FIELDS,
+    indirect=True,
 )
 def test_the_address_is_in_the_field_that_the_user_model_names(
-    with_field, service, monkeypatch, mailoutbox
+    with_field,
+    service,
+    monkeypatch,
+    mailoutbox,
 ):
     """It is stored, it gets the notices, and it makes no second account."""
     monkeypatch.setattr(User, "EMAIL_FIELD", with_field)
     assert sign_in(Client()).status_code == 302
     user: Any = User.objects.get()
-    assert (user.extra, user.email) == ("ada@example.org", "")
+    assert user.extra == "ada@example.org"
+    assert user.email == ""
     assert "ada@example.org" in str(dossier.export_of(user))
     interventions.revoke(LinkedIdentity.objects.all())
     assert mailoutbox[-1].to == ["ada@example.org"]
@@ -220,7 +251,11 @@ UNIQUE = models.EmailField(unique=True, null=True, blank=True)
 @pytest.mark.parametrize("with_field", [UNIQUE], ids=["unique"], indirect=True)
 @pytest.mark.parametrize("profile", [None, {"email": "no address"}])
 def test_people_without_an_address_where_it_is_unique(
-    with_field, service, settings, monkeypatch, profile
+    with_field,
+    service,
+    settings,
+    monkeypatch,
+    profile,
 ):
     """NULL for each of them, and no second person is refused: Django makes it an empty text."""
     monkeypatch.setattr(User, "EMAIL_FIELD", with_field)
@@ -234,8 +269,14 @@ def test_people_without_an_address_where_it_is_unique(
 
 
 #: What is stored as the address "ada@kelvin.org".
-KELVIN = ("ada@\u212aelvin.org", " ada@kelvin.org ", "ada@kelvin.org\u00a0", " ADA@KELVIN.ORG",
-          "\u3000ada@kelvin.org", "ada@KELVIN.ORG")  # fmt: skip
+KELVIN = (
+    "ada@\u212aelvin.org",
+    " ada@kelvin.org ",
+    "ada@kelvin.org\u00a0",
+    " ADA@KELVIN.ORG",
+    "\u3000ada@kelvin.org",
+    "ada@KELVIN.ORG",
+)
 #: One mailbox: what an account has, and what the service says of another person.
 ONE_MAILBOX = [
     *(("ada@kelvin.org", said) for said in KELVIN),
@@ -246,7 +287,7 @@ ONE_MAILBOX = [
     ("ada@xn--fa-hia.example", "ada@fa\u00df.example"),
     ("ada@xn--e1afmkfd.example", "ada@\u043f\u0440\u0438\u043c\u0435\u0440.example"),
     ("ada@b\u00fccher.example", "ada@B\u00dcCHER.example"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("stored", "said"), ONE_MAILBOX)
@@ -281,19 +322,29 @@ NO_ADDRESSES = {
 }
 #: Also Punycode that nothing reads: it is one spelling.
 STORED = (
-    "ada@b\u00fccher.example", "ada+x@example.org", "o'hara@a-b.org", "ada@xn--99999999.example",
-    "ada@xn--0.example", "ada@xn--a-ecp.example",
-)  # fmt: skip
+    "ada@b\u00fccher.example",
+    "ada+x@example.org",
+    "o'hara@a-b.org",
+    "ada@xn--99999999.example",
+    "ada@xn--0.example",
+    "ada@xn--a-ecp.example",
+)
 
 
 @pytest.mark.parametrize(
     ("email", "stored"),
-    [*((email, "") for email in NO_ADDRESSES.values()),
-     *((f" {email}", email) for email in STORED)],
+    [
+        *((email, "") for email in NO_ADDRESSES.values()),
+        *((f" {email}", email) for email in STORED),
+    ],
     ids=[*NO_ADDRESSES, *STORED],
-)  # fmt: skip
+)
 def test_an_address_is_stored_as_it_is_or_not_at_all(
-    client, service, says, email, stored
+    client,
+    service,
+    says,
+    email,
+    stored,
 ):
     """The person is in, and the policy sees what is stored."""
     make_user(email="ada@kelvin.org")
@@ -317,15 +368,23 @@ def test_the_stored_address_counts(client, service, refused, says, monkeypatch, 
     if way == "manager":
         monkeypatch.setattr(UserManager, "create_user", without_tag)
     else:
-        says("new_user_fields", lambda profile: {
-            "username": "new", "email": profile.email.replace("+identity", ""),
-        })  # fmt: skip
+        says(
+            "new_user_fields",
+            lambda profile: {
+                "username": "new",
+                "email": profile.email.replace("+identity", ""),
+            },
+        )
     refused(sign_in(client), "email_taken")
     assert User.objects.count() == 1
 
 
 def test_an_address_of_a_hidden_account_is_taken(
-    client, service, refused, updates, hiding
+    client,
+    service,
+    refused,
+    updates,
+    hiding,
 ):
     """The site's default manager hides accounts that were closed; their address stays theirs."""
     make_user("closed", email="ada@example.org", last_name="Closed")
@@ -344,12 +403,21 @@ BEFORE = {"email": "ada@example.org", "first_name": "Ada", "last_name": "Obi"}
 
 @pytest.mark.parametrize(
     ("profile", "error"),
-    [({"email": "ada@new.example", "first_name": "Adaeze", "last_name": "Obi-Eze"}, ""),
-     ({"email": "other@example.org"}, "EmailTaken"),
-     ({"email": "OTHER@example.org"}, "EmailTaken"),
-     ({"email": "no address"}, "ValidationError"),
-     ({"email": "a@b.example\nBcc: all@b.example"}, "ValidationError")],
-)  # fmt: skip
+    [
+        (
+            {
+                "email": "ada@new.example",
+                "first_name": "Adaeze",
+                "last_name": "Obi-Eze",
+            },
+            "",
+        ),
+        ({"email": "other@example.org"}, "EmailTaken"),
+        ({"email": "OTHER@example.org"}, "EmailTaken"),
+        ({"email": "no address"}, "ValidationError"),
+        ({"email": "a@b.example\nBcc: all@b.example"}, "ValidationError"),
+    ],
+)
 def test_the_account_follows_the_identity(service, caplog, updates, profile, error):
     """With an address that is taken or none, all stays as it was: no two accounts get one."""
     updates(lambda profile: {name: getattr(profile, name) for name in BEFORE})
@@ -388,11 +456,25 @@ UPDATES = {
     "raises": (raising, 302, False, FAILED),
     "rolls back": (lambda user: set_rollback(True), 302, False, FAILED),
     # Nobody is signed in to what is no account any more.
-    "erases": (lambda user: erasure.erase_account(user) and None, 500, False,
-               "may not write is_active, password"),
-    "returns fields": (lambda user: {}, 500, False, "update_user returned dict, not None"),
-    "is async": (lambda user: closed(later()), 500, False, "update_user returned coroutine, not"),
-}  # fmt: skip
+    "erases": (
+        lambda user: erasure.erase_account(user) and None,
+        500,
+        False,
+        "may not write is_active, password",
+    ),
+    "returns fields": (
+        lambda user: {},
+        500,
+        False,
+        "update_user returned dict, not None",
+    ),
+    "is async": (
+        lambda user: closed(later()),
+        500,
+        False,
+        "update_user returned coroutine, not",
+    ),
+}
 
 
 def closed(coroutine: Any) -> Any:
@@ -402,10 +484,18 @@ def closed(coroutine: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("then", "status", "is_written", "told"), UPDATES.values(), ids=UPDATES
+    ("then", "status", "is_written", "told"),
+    UPDATES.values(),
+    ids=UPDATES,
 )
 def test_an_update_is_written_whole_or_not_at_all(
-    service, monkeypatch, caplog, then, status, is_written, told
+    service,
+    monkeypatch,
+    caplog,
+    then,
+    status,
+    is_written,
+    told,
 ):
     def update_user(_policy: IdentityPolicy, user: User, **_about: Any) -> Any:
         Group.objects.create(name="written")
@@ -429,13 +519,21 @@ def test_an_update_is_written_whole_or_not_at_all(
 
 @pytest.mark.parametrize(
     ("method", "given", "named"),
-    [("new_user_fields", None, "None"), ("account_with_email", False, "bool"),
-     ("account_with_email", [], "list"),
-     ("account_with_email", User.objects.none(), "QuerySet")],
+    [
+        ("new_user_fields", None, "None"),
+        ("account_with_email", False, "bool"),
+        ("account_with_email", [], "list"),
+        ("account_with_email", User.objects.none(), "QuerySet"),
+    ],
     ids=["no return", "False", "a list", "a query"],
-)  # fmt: skip
+)
 def test_a_method_that_returns_something_else_is_named(
-    service, caplog, monkeypatch, method, given, named
+    service,
+    caplog,
+    monkeypatch,
+    method,
+    given,
+    named,
 ):
     """Whoever forgot a ``return`` reads where, and nobody is told that they have an account."""
     monkeypatch.setattr(IdentityPolicy, method, lambda *_, **__: given)
@@ -446,9 +544,17 @@ def test_a_method_that_returns_something_else_is_named(
 
 @pytest.mark.parametrize(
     ("score", "is_refused"),
-    [(49, False), (50, True), (None, False), ("12", False), (50.5, True), ("99", True),
-     (True, False), ([1], False)],
-)  # fmt: skip
+    [
+        (49, False),
+        (50, True),
+        (None, False),
+        ("12", False),
+        (50.5, True),
+        ("99", True),
+        (True, False),
+        ([1], False),
+    ],
+)
 def test_a_risk_score_is_a_number(client, service, refused, says, score, is_refused):
     """Or a text that is one; a high score is never taken for none."""
     service.profile = {"risk_score": score}

@@ -22,8 +22,10 @@ class IdentityProvider(OAuth2Provider):
     def extract_email_addresses(self, data: dict[str, Any]) -> list[EmailAddress]:
         return [
             EmailAddress(
-                email=data["email"], verified=data["email_verified"], primary=True
-            )
+                email=data["email"],
+                verified=data["email_verified"],
+                primary=True,
+            ),
         ]
 
 

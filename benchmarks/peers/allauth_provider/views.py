@@ -22,7 +22,11 @@ class IdentityAdapter(OAuth2Adapter):
         return f"{settings.SERVICE}/oauth2/auth"
 
     def complete_login(
-        self, request: HttpRequest, app: Any, token: Any, **kwargs: Any
+        self,
+        request: HttpRequest,
+        app: Any,
+        token: Any,
+        **kwargs: Any,
     ) -> Any:
         with get_adapter().get_requests_session() as session:
             response = session.get(

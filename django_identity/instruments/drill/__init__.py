@@ -60,7 +60,9 @@ def drill(
 
 
 def _drill(
-    report: Report, examples: Collection[str], fixtures: Collection[str]
+    report: Report,
+    examples: Collection[str],
+    fixtures: Collection[str],
 ) -> None:
     found: dict[str, gate_map.Address] = {}
     for address in gate_map.addresses():

@@ -81,7 +81,10 @@ def path_of(url: str) -> str:
 
 
 def doors_of(
-    found: Iterable[Address], report: Report, *, examples: Collection[str]
+    found: Iterable[Address],
+    report: Report,
+    *,
+    examples: Collection[str],
 ) -> Iterator[Door]:
     """The doors that can be tried. ``report`` gets the others. Raises ``NotARequirement``."""
     routes: dict[str, str] = {}

@@ -109,7 +109,7 @@ class Person:
             door = self.shown.get(getattr(response, "content", b""))
             if door:
                 self.report.find(
-                    f"`{page}` shows to everybody what `{door}` has behind its gate"
+                    f"`{page}` shows to everybody what `{door}` has behind its gate",
                 )
 
     def open_our_pages(self) -> None:

@@ -171,7 +171,7 @@ class Visitor(Person):
             self.sign_in()
         if self.browser.session.get(SESSION_KEY) == str(user.pk):
             self.report.find(
-                "an identity that was disconnected signs in to the account again"
+                "an identity that was disconnected signs in to the account again",
             )
 
     # At the doors
@@ -204,7 +204,7 @@ class Visitor(Person):
                 "status": response.status_code,
                 "outcome": outcome,
                 "why": why,
-            }
+            },
         )
         if must_open and response.status_code == 200:
             self.remember(door, response)
@@ -221,7 +221,12 @@ class Visitor(Person):
                 self.kept[door.path] = {asks: response.headers[said]}
 
     def judge(
-        self, door: Door, step: Step, response: Any, *, must_open: bool
+        self,
+        door: Door,
+        step: Step,
+        response: Any,
+        *,
+        must_open: bool,
     ) -> tuple[str, str]:
         """What is said of a visit, and why. Nothing if it is right."""
         path = door.path

@@ -68,7 +68,7 @@ def own_world() -> Iterator[RunningSandbox]:
         ):
             if conf.application().base_url != sandbox.base_url:
                 raise Refused(
-                    "The site keeps its own credentials, whatever its settings are."
+                    "The site keeps its own credentials, whatever its settings are.",
                 )
             yield sandbox
 
@@ -127,7 +127,7 @@ def _own_databases() -> Iterator[None]:
             raise Refused("No test database can be made. May its user?") from None
         if any(_is_theirs(connection, name, began) for connection, name in named):
             raise Refused(
-                "The back end of a database makes no test database: it would be the site's."
+                "The back end of a database makes no test database: it would be the site's.",
             )
         yield
 

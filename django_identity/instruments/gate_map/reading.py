@@ -119,7 +119,10 @@ def read(view: AnyView) -> Reading:
 
 
 def _decorators(
-    layers: list[Any], *, method: str = "", before: tuple[str, ...] = ()
+    layers: list[Any],
+    *,
+    method: str = "",
+    before: tuple[str, ...] = (),
 ) -> Iterator[Guard]:
     """The gates that the attributes of the layers name, each with the code above it."""
     gates: dict[str, tuple[Gate, tuple[str, ...]]] = {}

@@ -14,7 +14,10 @@ OPEN = "open"
 
 
 def lines(
-    found: Iterable[Address], *, only_open: bool = False, folds: bool = True
+    found: Iterable[Address],
+    *,
+    only_open: bool = False,
+    folds: bool = True,
 ) -> Iterator[str]:
     """The table, the site's own pages first, and what is unseen.
 

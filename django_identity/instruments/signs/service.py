@@ -96,7 +96,9 @@ def _clocks(their_now: int | None) -> Diagnosis:
 
 
 def _ask(
-    application: Application, setting: str, ask: Callable[[ServiceClient], object]
+    application: Application,
+    setting: str,
+    ask: Callable[[ServiceClient], object],
 ) -> Diagnosis:
     """The check's name is ``client`` for a refusal, ``address`` for an unusable answer."""
     try:

@@ -124,7 +124,7 @@ def _unlinked() -> Rows:
     linked = LinkedIdentity.objects.filter(subject_digest=OuterRef("subject_digest"))
     # What is not applied yet keeps its content until it is.
     applied = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS).exclude(
-        outcome=""
+        outcome="",
     )
     return applied.exclude(subject="").filter(~Exists(linked))
 
@@ -159,7 +159,7 @@ SIGNS = (
         "re-fetches that failed, and are tried again",
         "The log lines identity.refetch.failed have the error.",
         lambda: LinkedIdentity.objects.filter(
-            refetch_failures__range=(1, MANY_FAILURES - 1)
+            refetch_failures__range=(1, MANY_FAILURES - 1),
         ),
         by="last_error",
         level=Severity.WARNING,
@@ -177,7 +177,8 @@ SIGNS = (
         "sign-ins that failed lately",
         "The log lines identity.sign_in.failed have the error.",
         lambda: AuthorizationRequest.objects.filter(
-            outcome__in=OF_SETTINGS, expires_at__gte=timezone.now()
+            outcome__in=OF_SETTINGS,
+            expires_at__gte=timezone.now(),
         ),
         by="outcome",
     ),
@@ -187,7 +188,8 @@ SIGNS = (
         "The log lines identity.grant.lost have the reasons. Many at once: a restored backup, whose"
         " refresh tokens are spent (identity_refetch --pause), or two sites with one client.",
         lambda: TokenGrant.objects.filter(
-            needs_reauthorization=True, access_expires_at__gte=ago(A_DAY)
+            needs_reauthorization=True,
+            access_expires_at__gte=ago(A_DAY),
         ),
         level=Severity.WARNING,
     ),
@@ -204,7 +206,7 @@ SIGNS = (
         "Mend the handler, then identity_replay.",
         # Without its content an event cannot be replayed.
         lambda: WebhookEvent.objects.filter(outcome=EventOutcome.FAILED).exclude(
-            event_id=""
+            event_id="",
         ),
     ),
     Sign(
@@ -220,7 +222,9 @@ SIGNS = (
         "Add the member that has the person's id to EVENT_SUBJECT_PATHS: the log's WARNINGs name"
         " the members. What people revoked or asked to delete is still here: the service got 422.",
         lambda: WebhookEvent.objects.filter(
-            subject_digest="", event_type__in=KINDS, received_at__gte=ago(A_DAY)
+            subject_digest="",
+            event_type__in=KINDS,
+            received_at__gte=ago(A_DAY),
         ),
     ),
     Sign(

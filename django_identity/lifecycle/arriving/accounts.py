@@ -154,13 +154,15 @@ def update(
 
 
 def _require_permitted(
-    user: AbstractBaseUser, before: AbstractBaseUser, answer: object
+    user: AbstractBaseUser,
+    before: AbstractBaseUser,
+    answer: object,
 ) -> None:
     """Read the user again. Raises ``ConfigurationError`` for what no policy may change."""
     if answer is not None:
         returned = type(answer).__name__
         raise exceptions.ConfigurationError(
-            f"The policy's update_user returned {returned}, not None."
+            f"The policy's update_user returned {returned}, not None.",
         )
     if user.pk == before.pk:
         database.read_again(user)
@@ -172,7 +174,7 @@ def _require_permitted(
     )
     if changed:
         raise exceptions.ConfigurationError(
-            f"An IdentityPolicy may not write {', '.join(changed)}."
+            f"An IdentityPolicy may not write {', '.join(changed)}.",
         )
 
 
@@ -207,7 +209,7 @@ def _require_free(
         if not isinstance(owner, AbstractBaseUser | None):
             returned = type(owner).__name__
             raise exceptions.ConfigurationError(
-                f"The policy's account_with_email returned {returned}, not an account or None."
+                f"The policy's account_with_email returned {returned}, not an account or None.",
             )
         if owner is None:
             continue

@@ -82,7 +82,8 @@ def _take_sign_in(
         **withdrawal.NOTHING_BROUGHT,
         # In whole seconds, because the service's time-stamps may have no fractions.
         "signed_in_at": max(
-            identity.signed_in_at, request.began_at.replace(microsecond=0)
+            identity.signed_in_at,
+            request.began_at.replace(microsecond=0),
         ),
         "scopes": list(request.scopes),
     }

@@ -95,7 +95,8 @@ def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
     try:
         application = conf.application()
         answer = ServiceClient(application).redeem_connect_code(
-            code, application.connect_scopes
+            code,
+            application.connect_scopes,
         )
         _keep(redemption, request_id=answer.request_id)
         identity = _link(answer, redemption)
@@ -139,7 +140,7 @@ def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
                 raise exceptions.LinkingRefused(code="erasure_pending")
             # In a site that validates each row before it is saved, a repeat would be another error.
             if ConnectRedemption.objects.filter(
-                code_digest=redemption.code_digest
+                code_digest=redemption.code_digest,
             ).exists():
                 return False
             redemption.save(force_insert=True)
@@ -152,7 +153,8 @@ def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
 
 
 def _linked_before(
-    entered: ConnectRedemption, user: AbstractBaseUser
+    entered: ConnectRedemption,
+    user: AbstractBaseUser,
 ) -> LinkedIdentity:
     """What the code linked, only for the same user: a code does not prove who has it."""
     redemptions = ConnectRedemption.objects.filter(code_digest=entered.code_digest)

@@ -65,7 +65,8 @@ SUBJECT_CHANGED = Refuse("subject_changed")
 DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
     Arrival.SIGN_IN: {
         Subject.NONE: Allow(
-            LinkedVia.OAUTH, asks=(Question.MAY_SIGN_UP, Question.MAY_SIGN_IN)
+            LinkedVia.OAUTH,
+            asks=(Question.MAY_SIGN_UP, Question.MAY_SIGN_IN),
         ),
         Subject.CONNECT: Refuse("linked_by_code"),
         Subject.OAUTH: SIGNS_IN,

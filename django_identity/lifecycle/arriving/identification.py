@@ -35,7 +35,7 @@ UNREAD = (exceptions.ServiceError, exceptions.CredentialRejected)
 MISMATCHES = (exceptions.SubjectMismatch, exceptions.EnvironmentMismatch)
 #: and so does a credential about somebody else.
 ABOUT_ANOTHER = frozenset(
-    {RejectionReason.PAYLOAD_SUB, RejectionReason.PAYLOAD_ENVIRONMENT}
+    {RejectionReason.PAYLOAD_SUB, RejectionReason.PAYLOAD_ENVIRONMENT},
 )
 
 
@@ -81,7 +81,10 @@ class _Person:
 
 
 def _identify(
-    client: ServiceClient, token: Secret, allowed: Scopes, subject: str | None
+    client: ServiceClient,
+    token: Secret,
+    allowed: Scopes,
+    subject: str | None,
 ) -> _Person:
     """Read the profile, and who the person is. A failure ends the sign-in.
 
@@ -99,13 +102,18 @@ def _identify(
         subject = level.subject
     if subject is None:
         raise exceptions.MalformedAnswer(
-            "nobody named", endpoint="token", code="subject_unknown"
+            "nobody named",
+            endpoint="token",
+            code="subject_unknown",
         )
     return _Person(subject, profile or Profile(id=subject), level, listed)
 
 
 def _read_rest(
-    client: ServiceClient, token: Secret, allowed: Scopes, person: _Person
+    client: ServiceClient,
+    token: Secret,
+    allowed: Scopes,
+    person: _Person,
 ) -> None:
     """Read the level and the claims, if they are still missing, and verify the claims.
 
@@ -129,12 +137,16 @@ def _read_rest(
 
 
 def _exchange(
-    client: ServiceClient, request: AuthorizationRequest, code: str
+    client: ServiceClient,
+    request: AuthorizationRequest,
+    code: str,
 ) -> TokenAnswer:
     """Exchange the code once, with the verifier that only this site knows (RFC 7636 §4.5)."""
     verifier = sealing.unseal(request, request, "code_verifier")
     return client.exchange_code(
-        code=code, code_verifier=verifier, redirect_uri=request.redirect_uri
+        code=code,
+        code_verifier=verifier,
+        redirect_uri=request.redirect_uri,
     )
 
 

@@ -94,7 +94,8 @@ def _link(request: LinkRequest) -> LinkedIdentity:
 
 
 def _user_of(
-    request: LinkRequest, known: LinkedIdentity | None
+    request: LinkRequest,
+    known: LinkedIdentity | None,
 ) -> AbstractBaseUser | None:
     """The user, locked, or None: a sign-up makes one. Raises ``LinkingRefused``."""
     if known is not None:

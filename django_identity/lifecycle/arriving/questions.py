@@ -59,7 +59,10 @@ def proven_by_arrival(request: LinkRequest, heard: list[WebhookEvent]) -> Proven
 
 
 def proven_by(
-    identity: LinkedIdentity, rows: Iterable[StoredClaim] | None, *, unread: str
+    identity: LinkedIdentity,
+    rows: Iterable[StoredClaim] | None,
+    *,
+    unread: str,
 ) -> Proven:
     """What is proven now. ``rows``: the stored claims, or None if they have to be read."""
     if rows is None:
@@ -72,7 +75,10 @@ def proven_by(
 
 
 def refusal_of(
-    request: LinkRequest, question: Question, user: Any, proven: Proven
+    request: LinkRequest,
+    question: Question,
+    user: Any,
+    proven: Proven,
 ) -> exceptions.LinkingRefused | None:
     """Ask one question. Returns the refusal, if any. ``user``: None before a sign-up."""
     rules = policy.of_site()
@@ -80,7 +86,9 @@ def refusal_of(
     answer: object
     if question is Question.MAY_SIGN_UP:
         answer = rules.may_sign_up(
-            profile=profile, kyc=proven.kyc, claims=proven.claims
+            profile=profile,
+            kyc=proven.kyc,
+            claims=proven.claims,
         )
     elif question is Question.MAY_LINK:
         answer = rules.may_link(user, profile, claims=proven.claims)

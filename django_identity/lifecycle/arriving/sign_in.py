@@ -55,7 +55,8 @@ class Callback:
         results = [*code, *error]
         if len(state) != 1 or len(results) != 1:
             raise exceptions.FlowError(
-                "not one state and one code", code="callback_invalid"
+                "not one state and one code",
+                code="callback_invalid",
             )
         if not STATE.fullmatch(state[0]):
             raise exceptions.FlowError("no state of ours", code="callback_invalid")
@@ -194,7 +195,8 @@ def complete(
 
 
 def _note_completed(
-    row: QuerySet[AuthorizationRequest], linked: LinkedIdentity
+    row: QuerySet[AuthorizationRequest],
+    linked: LinkedIdentity,
 ) -> None:
     """Raises ``LinkingRefused`` if a receiver of the site has deleted the account meanwhile."""
     # Not ``tried_again``: since the last call ``linking`` has used the connection.
@@ -202,7 +204,8 @@ def _note_completed(
         row.update(outcome=COMPLETED, completed_by=linked.user_id)
     except IntegrityError as error:
         raise exceptions.LinkingRefused(
-            "a receiver has deleted the account", code="user_inactive"
+            "a receiver has deleted the account",
+            code="user_inactive",
         ) from error
 
 

@@ -38,7 +38,10 @@ def unseal(owner: Owner, row: Owner | TokenGrant, column: str) -> Secret:
 
 
 def token_columns(
-    identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
+    identity: LinkedIdentity,
+    answer: TokenAnswer,
+    *,
+    asked_at: datetime,
 ) -> Columns:
     """The columns that a token answer changes. Without a refresh token the stored one stays."""
     margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)

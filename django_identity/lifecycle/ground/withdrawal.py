@@ -78,7 +78,9 @@ def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
 
 
 def try_deletion(
-    deletion: Callable[[], object], failed: LogEvent, **facts: object
+    deletion: Callable[[], object],
+    failed: LogEvent,
+    **facts: object,
 ) -> bool:
     """Delete an identity by ``deletion``, if the site's own rows and receivers let it pass.
 
@@ -204,7 +206,10 @@ def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureRec
 def announce_erased(receipt: ErasureReceipt, *, user_id: Any = None) -> None:
     """Tell receivers, after the commit, of an erased person, and whose account it was."""
     signals.announce_end(
-        signals.data_erased, ErasureReceipt, user_id=user_id, receipt=receipt
+        signals.data_erased,
+        ErasureReceipt,
+        user_id=user_id,
+        receipt=receipt,
     )
 
 

@@ -200,7 +200,9 @@ PLACES: tuple[Place, ...] = (
         shown=("purpose", "created_at", "outcome", "next"),
     ),
     Place(
-        ConnectRedemption, _is_started_by, shown=("created_at", "outcome", "request_id")
+        ConnectRedemption,
+        _is_started_by,
+        shown=("created_at", "outcome", "request_id"),
     ),
     Place(
         SubjectLock,
@@ -275,7 +277,10 @@ def _section(person: Person, place: Place) -> Section:
         # There may be more than were read.
         count = rows.count()
     return Section(
-        labels.table_name(place.table), labels.PURPOSES[place.table], count, records
+        labels.table_name(place.table),
+        labels.PURPOSES[place.table],
+        count,
+        records,
     )
 
 

@@ -128,7 +128,11 @@ def _pending_of(user_id: Any, at: datetime) -> ErasureReceipt:
 
 
 def _erase_identity(
-    receipt: ErasureReceipt, identity: LinkedIdentity, *, at: datetime, by: RevokedBy
+    receipt: ErasureReceipt,
+    identity: LinkedIdentity,
+    *,
+    at: datetime,
+    by: RevokedBy,
 ) -> None:
     """Delete the identity with all that it holds, or else empty it."""
     person = dossier.Person.of(identity, identity.user_id, account_stays=True)

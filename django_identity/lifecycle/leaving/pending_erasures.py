@@ -41,7 +41,8 @@ def retry(*, stop: Stop = lambda: False) -> int:
 def attempt(receipt_id: int) -> bool:
     """Try what waits of one erasure, unless another worker has it. Returns whether it is done."""
     receipt: ErasureReceipt | None = attempts.take_row(
-        ErasureReceipt.objects.filter(erased_at=None), receipt_id
+        ErasureReceipt.objects.filter(erased_at=None),
+        receipt_id,
     )
     if receipt is None:
         return False

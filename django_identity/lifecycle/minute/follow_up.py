@@ -71,7 +71,10 @@ def replay(chosen: QuerySet[WebhookEvent], *, again: bool = False) -> int:
 
 
 def choose_events(
-    event_ids: list[str], *, failed: bool = False, since: datetime | None = None
+    event_ids: list[str],
+    *,
+    failed: bool = False,
+    since: datetime | None = None,
 ) -> QuerySet[WebhookEvent]:
     """The stored events with these ids (or all), failed or received since then."""
     chosen = WebhookEvent.objects.all()

@@ -86,7 +86,7 @@ def _read_level(reader: Reader) -> LevelRead:
 
     try:
         answer = reader.read(
-            lambda token: client.kyc(identity.subject, access_token=token)
+            lambda token: client.kyc(identity.subject, access_token=token),
         )
     except exceptions.ServiceError as error:
         # A failure of the token endpoint, or of the whole client, is not about the level alone.
@@ -110,14 +110,15 @@ def _read_claims(reader: Reader) -> VerifiedAnswer | None:
     # Before any token is spent: without keys no answer can be verified.
     key_sets.current(application)
     answer = reader.read(
-        lambda token: client.claims(identity.subject, access_token=token)
+        lambda token: client.claims(identity.subject, access_token=token),
     )
     try:
         proof = key_sets.verify_answer(application, answer, subject=identity.subject)
         verified = VerifiedAnswer(answer, proof)
         if not claims.is_usable(verified, identity):
             raise exceptions.MalformedAnswer(
-                "no credential, or an older one", endpoint="claims"
+                "no credential, or an older one",
+                endpoint="claims",
             )
     except (exceptions.CredentialRejected, exceptions.MalformedAnswer):
         claims.revoke_listed(identity, answer)
@@ -129,7 +130,9 @@ def _read_claims(reader: Reader) -> VerifiedAnswer | None:
 
 
 def _store(
-    identity: LinkedIdentity, columns: Columns, found: VerifiedAnswer | None
+    identity: LinkedIdentity,
+    columns: Columns,
+    found: VerifiedAnswer | None,
 ) -> bool:
     """Write all, or nothing if somebody has changed the row since it was read."""
     before = identity.kyc_state

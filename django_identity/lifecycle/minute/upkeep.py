@@ -66,7 +66,7 @@ class Refetched(StrEnum):
 
 #: After these alone a run has done nothing.
 FAILURES = frozenset(
-    {Refetched.FAILED, Refetched.OUTAGE, Refetched.UNREADABLE, Refetched.NOT_NOW}
+    {Refetched.FAILED, Refetched.OUTAGE, Refetched.UNREADABLE, Refetched.NOT_NOW},
 )
 #: These prove that a key of the settings opens what is stored.
 OPENED = frozenset({Refetched.STORED, Refetched.LEVEL_UNREAD, Refetched.OVERTAKEN})

@@ -34,7 +34,9 @@ class Rotated(StrEnum):
 
 
 def rotate_keys(
-    *, size: int = ROWS_AT_ONCE, forget_unreadable: bool = False
+    *,
+    size: int = ROWS_AT_ONCE,
+    forget_unreadable: bool = False,
 ) -> Iterator[Counter[Rotated]]:
     """Re-encrypt the tokens of all grants, in batches that are committed.
 

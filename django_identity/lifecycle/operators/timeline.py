@@ -87,7 +87,7 @@ def _claims(identity: LinkedIdentity) -> Iterator[Happening]:
 def _events(identity: LinkedIdentity) -> Iterator[Happening]:
     # An emptied event is of an earlier link of the subject, which may be another account's.
     events = WebhookEvent.objects.filter(
-        subject_digest=identity.subject_digest
+        subject_digest=identity.subject_digest,
     ).exclude(subject="")
     for event in events.defer("payload").order_by("-occurred_at")[:MOST]:
         yield Happening(event.occurred_at, HappeningKind.EVENT, event=event)

@@ -67,7 +67,8 @@ def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
 
 
 def identity_columns(
-    verified: VerifiedAnswer, identity: LinkedIdentity
+    verified: VerifiedAnswer,
+    identity: LinkedIdentity,
 ) -> dict[str, Any]:
     """The columns of the identity: the dates of the credential. Older credentials are refused.
 
@@ -165,7 +166,8 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
         # whose older answer would prove the claims again.
         identity.change()
         revoked_at = clocks.after_credential(
-            timezone.now(), identity.credential_issued_at
+            timezone.now(),
+            identity.credential_issued_at,
         )
         StoredClaim.objects.filter(pk__in=ended).update(revoked_at=revoked_at)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
@@ -175,7 +177,8 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
 
 
 def rows_of(
-    identity: LinkedIdentity, verified: VerifiedAnswer
+    identity: LinkedIdentity,
+    verified: VerifiedAnswer,
 ) -> dict[Key, StoredClaim]:
     """One row for each listed claim, and one for each other proven claim.
 
@@ -228,13 +231,16 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
     row.value = value
     row.issued_at = values.moment_in(members.get("issued_at"))
     row.expires_at = _earliest(
-        row.expires_at, values.moment_in(members.get("expires_at"))
+        row.expires_at,
+        values.moment_in(members.get("expires_at")),
     )
     row.valid_until = _earliest(row.expires_at, clocks.end_of(proof))
 
 
 def _log_unproven(
-    identity: LinkedIdentity, verified: VerifiedAnswer, rows: list[StoredClaim]
+    identity: LinkedIdentity,
+    verified: VerifiedAnswer,
+    rows: list[StoredClaim],
 ) -> None:
     """Log the claims that are listed and disclosed, but of different providers."""
     listed = {each.claim_type for each in verified.answer.claims if not each.revoked}
@@ -250,7 +256,8 @@ def _log_unproven(
 
 
 def _disclosed(
-    proof: VerifiedCredential | None, identity: LinkedIdentity
+    proof: VerifiedCredential | None,
+    identity: LinkedIdentity,
 ) -> JSONObject:
     """The storable claims of the credential within ``KEEP_CLAIMS``."""
     if proof is None:
@@ -274,7 +281,11 @@ def _unlisted(answer: ClaimsAnswer, disclosed: JSONObject) -> Iterator[ListedCla
         named = str(values.provider_in(disclosed[name]) or "")
         provider = without_controls(named[:LONGEST_NAME])
         yield ListedClaim(
-            name, provider=provider, revoked=False, proof_hash="", expires_at=None
+            name,
+            provider=provider,
+            revoked=False,
+            proof_hash="",
+            expires_at=None,
         )
 
 
@@ -292,7 +303,9 @@ def _content(row: StoredClaim) -> tuple[Key, str, datetime | None, bool]:
 
 
 def _revoked_at(
-    before: StoredClaim, after: StoredClaim, issued_at: datetime | None
+    before: StoredClaim,
+    after: StoredClaim,
+    issued_at: datetime | None,
 ) -> datetime | None:
     """A revoked claim counts again only by a credential that was issued after its revocation.
 

@@ -75,7 +75,9 @@ def take(most: int = ROWS_AT_ONCE, *, only: int | None = None) -> list[LinkedIde
 
 
 def after_answers(
-    identity: LinkedIdentity, *, claims_until: datetime | None
+    identity: LinkedIdentity,
+    *,
+    claims_until: datetime | None,
 ) -> datetime:
     """After about three quarters of what ends first: the claims, the level or the grant.
 
@@ -165,6 +167,8 @@ def make_all_due(identities: Iterable[LinkedIdentity]) -> int:
     """
     keys = [identity.pk for identity in identities]
     granted = LinkedIdentity.objects.filter(
-        pk__in=keys, consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH
+        pk__in=keys,
+        consent=Consent.GRANTED,
+        linked_via=LinkedVia.OAUTH,
     )
     return granted.change(refetch_due_at=timezone.now())

@@ -67,7 +67,8 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
     if not (is_erasure and row.others_have_content):
         return EventOutcome.IGNORED
     receipt = withdrawal.erase_unlinked(
-        row.subject_digest, requested_at=row.counts_from
+        row.subject_digest,
+        requested_at=row.counts_from,
     )
     receipt.store()
     withdrawal.announce_erased(receipt)
@@ -134,7 +135,8 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
 
 
 def data_deletion_requested(
-    identity: LinkedIdentity, event: WebhookEvent
+    identity: LinkedIdentity,
+    event: WebhookEvent,
 ) -> EventOutcome:
     """Erase the subject at once, whatever happened since (GDPR art. 17).
 

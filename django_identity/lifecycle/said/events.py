@@ -127,7 +127,8 @@ def heard_since(subject_digest: str, began_at: datetime) -> list[WebhookEvent]:
     revoking = Q(event_type__in=types_of(Effect.REVOKE_CLAIM))
     lately = Q(received_at__gte=began_at - SERVERS_DIFFER_BY)
     events = WebhookEvent.objects.filter(
-        revoking | lately, subject_digest=subject_digest
+        revoking | lately,
+        subject_digest=subject_digest,
     )
     # There are few. A database would sort them no faster, and is asked with each sign-in.
     heard = sorted(events, key=attrgetter("occurred_at", "event_digest"))

@@ -57,7 +57,8 @@ def lease(grant: TokenGrant) -> bool:
     # Another ``lease_until`` or ``retry_at`` means that somebody has the lease, or that an attempt
     # has failed, since the grant was read.
     as_read = _unchanged(grant).filter(
-        lease_until=grant.lease_until, retry_at=grant.retry_at
+        lease_until=grant.lease_until,
+        retry_at=grant.retry_at,
     )
     return bool(as_read.update(lease_until=now + LEASE))
 

@@ -67,7 +67,10 @@ _origins: dict[str, _Origin] = {}
 
 
 def verify_answer(
-    application: Application, answer: ClaimsAnswer, *, subject: str
+    application: Application,
+    answer: ClaimsAnswer,
+    *,
+    subject: str,
 ) -> VerifiedCredential | None:
     """Verify the credential in a claims answer of ``subject``, if there is one.
 
@@ -189,7 +192,8 @@ def _newer_than(old: KeySet | None, application: Application) -> KeySet:
         has_tried_often = len(origin.tries) == MOST_TRIES
         if has_tried_often and began - origin.tries[0] < COOLDOWN:
             raise exceptions.KeysUnavailable(
-                "asked for it a moment ago", endpoint="jwks"
+                "asked for it a moment ago",
+                endpoint="jwks",
             )
         origin.tries.append(began)
         try:

@@ -59,7 +59,9 @@ class Reader:
     """
 
     def __init__(
-        self, identity: LinkedIdentity, rejected: Secret | None = None
+        self,
+        identity: LinkedIdentity,
+        rejected: Secret | None = None,
     ) -> None:
         self.identity = identity
         self.rejected = rejected
@@ -70,7 +72,7 @@ class Reader:
         self._refreshed_grant: TokenGrant | None = None
         if self.application.environment != identity.environment:
             raise exceptions.ConfigurationError(
-                "The identity is of the other environment."
+                "The identity is of the other environment.",
             )
 
     def read(self, call: Callable[[Secret], T]) -> T:
@@ -87,7 +89,9 @@ class Reader:
                 if self._refreshed_grant is not None:
                     # Nothing ends if a sign-in has stored newer tokens: the next call reads them.
                     grants.end(
-                        self.identity, self._refreshed_grant, reason=refused.code
+                        self.identity,
+                        self._refreshed_grant,
+                        reason=refused.code,
                     )
                     detail = f"fresh: {refused.code}"
                     raise exceptions.ReauthorizationNeeded(detail) from refused
@@ -208,7 +212,8 @@ class Reader:
         answer = self.client.refresh(refresh_token)
         if subject_of(self.application, answer) not in (None, self.identity.subject):
             raise exceptions.SubjectMismatch(
-                "a token of another subject", endpoint="token"
+                "a token of another subject",
+                endpoint="token",
             )
         return answer
 
@@ -227,7 +232,9 @@ def _require_no_pause(grant: TokenGrant) -> None:
 
 
 def access_token_for(
-    identity: LinkedIdentity, *, rejected: Secret | None = None
+    identity: LinkedIdentity,
+    *,
+    rejected: Secret | None = None,
 ) -> Secret:
     """A valid access token of ``identity``, refreshed if necessary.
 

@@ -23,7 +23,10 @@ def is_unverifiable(identity: LinkedIdentity) -> bool:
 
 
 def because(
-    reason: Reason, identity: LinkedIdentity, *, since: datetime | None = None
+    reason: Reason,
+    identity: LinkedIdentity,
+    *,
+    since: datetime | None = None,
 ) -> Shortfall:
     """The shortfall with this reason.
 

@@ -116,7 +116,10 @@ class Standing:
         for claim in proven:
             if claim.text:
                 return Shortfall(
-                    Reason.OTHER_VALUE, None, claim.text, required.claim_type
+                    Reason.OTHER_VALUE,
+                    None,
+                    claim.text,
+                    required.claim_type,
                 )
         if proven:
             # It says no, or yes without the value that is asked for.
@@ -193,7 +196,7 @@ class Standing:
         now = timezone.now()
         proven = [claim for claim in self.claims if claim.is_proven(now)]
         proven.sort(
-            key=lambda claim: (claim.row.valid_until or now, claim.row.provider)
+            key=lambda claim: (claim.row.valid_until or now, claim.row.provider),
         )
         shown: dict[str, bool | str] = {}
         for claim in proven:

@@ -16,7 +16,10 @@ KEY = "identity_came_back"
 
 
 def note_return(
-    session: SessionBase, identity: LinkedIdentity, *, former_key: str | None
+    session: SessionBase,
+    identity: LinkedIdentity,
+    *,
+    former_key: str | None,
 ) -> None:
     """Note that the person of ``identity`` came back from the service now.
 
@@ -30,7 +33,10 @@ def note_return(
 
 
 def shortfall(
-    standing: Standing, session: MutableMapping[str, Any] | None, *, minutes: float
+    standing: Standing,
+    session: MutableMapping[str, Any] | None,
+    *,
+    minutes: float,
 ) -> Shortfall | None:
     """Why the person has to come back again, or None if they did within ``minutes``.
 

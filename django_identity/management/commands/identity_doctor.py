@@ -22,7 +22,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--json", action="store_true", help="Print one JSON object."
+            "--json",
+            action="store_true",
+            help="Print one JSON object.",
         )
 
     def handle(self, **options: Any) -> None:

@@ -47,10 +47,15 @@ class Command(IdentityCommand):
         for name, purpose in LISTS.items():
             parser.add_argument(name, action="append", default=[], help=purpose)
         parser.add_argument(
-            "--json", type=Path, metavar="FILE", help="Write the evidence."
+            "--json",
+            type=Path,
+            metavar="FILE",
+            help="Write the evidence.",
         )
         parser.add_argument(
-            "--label", default="", help="Of the evidence, such as a commit."
+            "--label",
+            default="",
+            help="Of the evidence, such as a commit.",
         )
         parser.add_argument("--fail-on-untried", action="store_true")
 

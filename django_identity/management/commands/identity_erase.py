@@ -57,13 +57,19 @@ class Command(IdentityCommand):
         )
 
     def handle(
-        self, *, subject: str | None, links_of: str | None, yes: bool, **options: Any
+        self,
+        *,
+        subject: str | None,
+        links_of: str | None,
+        yes: bool,
+        **options: Any,
     ) -> None:
         if (options["identity"] is None) != (options["linked"] is None):
             raise CommandError("--identity and --linked go together.")
         if options["identity"] is not None:
             subject = interventions.subject_of(
-                options["identity"], linked_at=options["linked"]
+                options["identity"],
+                linked_at=options["linked"],
             )
             if subject is None:
                 raise CommandError("There is no such identity. Nothing was done.")
@@ -98,7 +104,7 @@ class Command(IdentityCommand):
             raised = f", which raised {receipt.error}" if receipt.error else ""
             raise CommandError(
                 f"Erased, but for the site's part{raised}. Erasure {receipt.pk} is pending and is"
-                " tried again."
+                " tried again.",
             )
         self._write(receipt)
         if with_audit:
@@ -126,7 +132,7 @@ class Command(IdentityCommand):
 def _require_clean(found: Findings) -> None:
     if found.hits:
         raise CommandError(
-            "The erasure left something. Extend the policy's erase_user."
+            "The erasure left something. Extend the policy's erase_user.",
         )
     if found.unread:
         count = len(found.unread)

@@ -38,7 +38,7 @@ class Command(IdentityCommand):
     def handle(self, *, check: Path | None, **options: Any) -> None:
         found = gate_map.addresses()
         lines = [
-            *text.lines(found, only_open=options["open"], folds=not options["all"])
+            *text.lines(found, only_open=options["open"], folds=not options["all"]),
         ]
         if check is None:
             self.stdout.writelines(f"{line}\n" for line in lines)
@@ -47,7 +47,7 @@ class Command(IdentityCommand):
         self.stdout.writelines(f"{line}\n" for line in changed)
         if changed:
             raise CommandError(
-                f"{len(changed)} line(s) differ. Look at each, and write {check} anew."
+                f"{len(changed)} line(s) differ. Look at each, and write {check} anew.",
             )
 
 

@@ -30,11 +30,16 @@ class Command(IdentityCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "ids", nargs="*", type=int, help="Linked identities, due or not."
+            "ids",
+            nargs="*",
+            type=int,
+            help="Linked identities, due or not.",
         )
         parser.add_argument("--due", action="store_true", help="All due identities.")
         parser.add_argument(
-            "--limit", type=positive, help="The largest number of identities."
+            "--limit",
+            type=positive,
+            help="The largest number of identities.",
         )
         parser.add_argument(
             "--pause",
@@ -47,12 +52,16 @@ class Command(IdentityCommand):
         )
 
     def handle(
-        self, *, ids: list[int], pause: timedelta | None, **options: Any
+        self,
+        *,
+        ids: list[int],
+        pause: timedelta | None,
+        **options: Any,
     ) -> None:
         chosen = [bool(ids), options["due"], pause is not None]
         if chosen.count(True) != 1:
             raise CommandError(
-                "Name linked identities by their ids, or give --due, or --pause."
+                "Name linked identities by their ids, or give --due, or --pause.",
             )
         if pause is not None:
             self._pause(pause)

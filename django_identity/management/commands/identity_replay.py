@@ -20,7 +20,9 @@ class Command(IdentityCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("event_ids", nargs="*", help="Event ids of the service.")
         parser.add_argument(
-            "--failed", action="store_true", help="Events that failed for good."
+            "--failed",
+            action="store_true",
+            help="Events that failed for good.",
         )
         parser.add_argument(
             "--since",
@@ -28,7 +30,9 @@ class Command(IdentityCommand):
             help="Events received since this day or time (ISO 8601, UTC).",
         )
         parser.add_argument(
-            "--again", action="store_true", help="Succeeded handlers too."
+            "--again",
+            action="store_true",
+            help="Succeeded handlers too.",
         )
 
     def handle(
@@ -50,7 +54,7 @@ class Command(IdentityCommand):
         wanted = chosen.count() + len(unknown)
         due = follow_up.replay(chosen, again=again)
         self.stdout.write(
-            f"{due} event(s) are due. A worker or identity_upkeep runs the handlers."
+            f"{due} event(s) are due. A worker or identity_upkeep runs the handlers.",
         )
         left = wanted - due
         if left:

@@ -45,7 +45,8 @@ class Command(IdentityCommand):
                     progress.update(batch.total())
         except KeyboardInterrupt:
             raise CommandError(
-                "Stopped. Run it again: it begins anew.", returncode=INTERRUPTED
+                "Stopped. Run it again: it begins anew.",
+                returncode=INTERRUPTED,
             ) from None
         finally:
             for fate, count in fates.items():
@@ -55,9 +56,9 @@ class Command(IdentityCommand):
             raise CommandError(
                 "Some tokens are opened by no key and left as they are. Put the missing key back "
                 "into ENCRYPTION_KEYS, behind the current one. If it is lost for good, "
-                "--forget-unreadable ends these grants."
+                "--forget-unreadable ends these grants.",
             )
         if fates[Rotated.STRAY]:
             raise CommandError(
-                "Some tokens are of the environment that the settings do not have."
+                "Some tokens are of the environment that the settings do not have.",
             )

@@ -59,10 +59,12 @@ def groups(*, with_good: bool, with_pages: bool, text: str) -> list[list[Entry]]
     _number(lines)
 
     people = User.objects.in_bulk(
-        {line.user_id for line in lines}, field_name="subject"
+        {line.user_id for line in lines},
+        field_name="subject",
     )
     sites = Client.objects.in_bulk(
-        {line.client_id for line in lines}, field_name="client_id"
+        {line.client_id for line in lines},
+        field_name="client_id",
     )
     shown: dict[int, list[Entry]] = {}
     left = SHOWN

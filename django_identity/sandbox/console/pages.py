@@ -49,7 +49,8 @@ class PersonForm(forms.Form):
     """To whom something happens: the cast first."""
 
     person = forms.ModelChoiceField(
-        queryset=User.objects.order_by("-is_cast", "pk"), empty_label=None
+        queryset=User.objects.order_by("-is_cast", "pk"),
+        empty_label=None,
     )
 
 
@@ -63,7 +64,8 @@ class FaultForm(forms.Form):
     """Which call fails, and how."""
 
     endpoint = forms.ChoiceField(
-        label="The next call of", choices=[(x, x) for x in ENDPOINTS]
+        label="The next call of",
+        choices=[(x, x) for x in ENDPOINTS],
     )
     kind = forms.ChoiceField(label="gets", choices=[(x, x) for x in FAULTS])
 
@@ -79,10 +81,10 @@ class PasteForm(forms.Form):
 
     credential = forms.CharField(
         error_messages={
-            "required": "There is none: this person has read no claims yet."
+            "required": "There is none: this person has read no claims yet.",
         },
         widget=forms.Textarea(
-            attrs={"rows": 5, "autocomplete": "off", "spellcheck": "false"}
+            attrs={"rows": 5, "autocomplete": "off", "spellcheck": "false"},
         ),
     )
 
@@ -97,7 +99,9 @@ def operator(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         messages.error(request, "That is not the control token.")
     return render(
-        request, "sandbox/console/operator.html", {"next": next_address(request)}
+        request,
+        "sandbox/console/operator.html",
+        {"next": next_address(request)},
     )
 
 
@@ -229,7 +233,8 @@ def switches(request: HttpRequest) -> HttpResponse:
 def do(request: HttpRequest) -> HttpResponse:
     """Do what a button says, and go back to the console."""
     form_class, act, success = _ACTIONS.get(
-        request.POST.get("do", ""), (forms.Form, None, "")
+        request.POST.get("do", ""),
+        (forms.Form, None, ""),
     )
     form = form_class(request.POST)
     if act is None or not form.is_valid():

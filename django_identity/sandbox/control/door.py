@@ -46,7 +46,9 @@ _views: dict[str, dict[str, tuple[View, dict[str, inspect.Parameter]]]] = {}
 
 
 def control(
-    method: str, route: str, passed_to: View | type | None = None
+    method: str,
+    route: str,
+    passed_to: View | type | None = None,
 ) -> Callable[[V], V]:
     """Register a view for a method and an address below /sandbox/."""
 
@@ -82,7 +84,9 @@ def _answer(views: Mapping[str, tuple[View, dict[str, inspect.Parameter]]]) -> A
 
         if view is None:
             return _refuse(
-                405, envelope.METHOD_NOT_ALLOWED, f"Use {' or '.join(views)}."
+                405,
+                envelope.METHOD_NOT_ALLOWED,
+                f"Use {' or '.join(views)}.",
             )
         try:
             sent = _read(envelope.members_of(request, labelled=False), members)

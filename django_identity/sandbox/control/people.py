@@ -86,7 +86,10 @@ def show_application(app_id: UUID) -> Members:
 
 @control("POST", "applications/<uuid:app_id>/connect-policy")
 def change_policy(
-    app_id: UUID, *, kyc_level: KycLevel = ABSENT, proof_of_address: bool = ABSENT
+    app_id: UUID,
+    *,
+    kyc_level: KycLevel = ABSENT,
+    proof_of_address: bool = ABSENT,
 ) -> JSON:
     """Require something else of people with a Connect code; what is left out stays."""
     sent = {
@@ -102,7 +105,8 @@ def change_policy(
 def approve_as_trusted(app_id: UUID, *, document_key: Members) -> JSON:
     """Approve it with its public ``document_key``."""
     applications.change_document_key(
-        Application.objects.get(app_id=app_id), document_key
+        Application.objects.get(app_id=app_id),
+        document_key,
     )
     return show_application(app_id)
 
@@ -133,7 +137,11 @@ def set_webhook(
 
 @control("POST", "authorizations")
 def decide(
-    *, url: str, user_id: str, deny: bool = False, decline: list[str] = NO_TEXTS
+    *,
+    url: str,
+    user_id: str,
+    deny: bool = False,
+    decline: list[str] = NO_TEXTS,
 ) -> JSON:
     """Sign ``user_id`` in at the address ``url``, and approve or deny; return the callback address.
 
@@ -146,7 +154,7 @@ def decide(
         raise Invalid(f"url: {address} is not the authorization endpoint.")
     if not user.is_active:
         raise Invalid(
-            "user_id: the account is closed, as its person asked for deletion."
+            "user_id: the account is closed, as its person asked for deletion.",
         )
     button = "deny" if deny else "allow"
     request = RequestFactory().post(url, {button: "1", "decline": decline})
@@ -154,14 +162,17 @@ def decide(
     answer = AuthorizationPage.as_view()(request)
     if answer.status_code != 302:
         raise Invalid(
-            "url: the person would see an error page; open it in a browser to read it."
+            "url: the person would see an error page; open it in a browser to read it.",
         )
     return {"callback": answer["Location"]}
 
 
 @control("POST", "users", accounts.Account)
 def create_user(
-    *, verified: bool = False, proof_of_address: bool = False, **account: Any
+    *,
+    verified: bool = False,
+    proof_of_address: bool = False,
+    **account: Any,
 ) -> JSON:
     """Create an account and show its password this once."""
     try:
@@ -262,13 +273,17 @@ def revoke_claim(user_id: str, claim_type: str) -> JSON:
 def issue_claim(user_id: str, claim_type: str) -> JSON:
     """Do what the account page does."""
     return {"claim_type": claim_type} | _claim(
-        claims.issue(user_of(user_id), claim_type)
+        claims.issue(user_of(user_id), claim_type),
     )
 
 
 @control("POST", "users/<path:user_id>/claims/<str:claim_type>")
 def change_claim(
-    user_id: str, claim_type: str, *, value: Any = ABSENT, expires_at: Any = ABSENT
+    user_id: str,
+    claim_type: str,
+    *,
+    value: Any = ABSENT,
+    expires_at: Any = ABSENT,
 ) -> JSON:
     """Give a claim another value or expiry."""
     claim = Claim.objects.get(user=user_of(user_id), claim_type=claim_type)
@@ -293,7 +308,7 @@ def grant_consent(user_id: str, client_id: str, *, scopes: list[str] = PROFILE) 
     unserved = [scope for scope in scopes if scope not in {*served, *connect.SCOPES}]
     if unserved:
         raise Invalid(
-            f"scopes: nothing serves {', '.join(unserved)} to this application."
+            f"scopes: nothing serves {', '.join(unserved)} to this application.",
         )
     return {
         "client_id": client_id,

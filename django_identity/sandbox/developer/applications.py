@@ -16,7 +16,9 @@ Issued = tuple[str, str]
 
 @transaction.atomic
 def register(
-    name: str, redirect_uris: Sequence[str], secrets: Mapping[str, str] | None = None
+    name: str,
+    redirect_uris: Sequence[str],
+    secrets: Mapping[str, str] | None = None,
 ) -> tuple[Application, dict[str, Issued]]:
     """Register an application and issue its credential sets, one for each environment.
 
@@ -27,7 +29,11 @@ def register(
     for mode in Environment.values[::-1]:
         secret = (secrets or {}).get(mode)
         issued[mode] = _issue(
-            application, mode, redirect_uris, generate_client_id(), secret
+            application,
+            mode,
+            redirect_uris,
+            generate_client_id(),
+            secret,
         )
     return application, issued
 
@@ -46,13 +52,19 @@ def register_local_site(sites: Sequence[str]) -> None:
     if not known.exists():
         application = Application.objects.create(name="Local site")
         _issue(
-            application, Environment.TEST, (), sandbox.CLIENT_ID, sandbox.CLIENT_SECRET
+            application,
+            Environment.TEST,
+            (),
+            sandbox.CLIENT_ID,
+            sandbox.CLIENT_SECRET,
         )
         _issue(application, Environment.LIVE, (), generate_client_id())
 
     addresses = [site.rstrip("/") for site in sites or sandbox.SITES]
     known.update(
-        redirect_uris=" ".join(address + sandbox.CALLBACK_PATH for address in addresses)
+        redirect_uris=" ".join(
+            address + sandbox.CALLBACK_PATH for address in addresses
+        ),
     )
 
     webhook, *copies = [address + sandbox.WEBHOOK_PATH for address in addresses]
@@ -78,7 +90,11 @@ def rotate_webhook_secret(client: Client) -> str:
 
 
 def register_webhook(
-    client: Client, url: str, *, secret: str = "", copies: Sequence[str] = ()
+    client: Client,
+    url: str,
+    *,
+    secret: str = "",
+    copies: Sequence[str] = (),
 ) -> None:
     """Send the events for ``client`` to ``url`` from now on; an empty address ends it.
 

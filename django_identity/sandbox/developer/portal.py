@@ -34,7 +34,8 @@ def _sent(request: HttpRequest) -> dict[str, Any]:
         Invalid: the body cannot be used.
     """
     if not constant_time_compare(
-        callers.bearer(request), settings.SANDBOX_PORTAL_TOKEN
+        callers.bearer(request),
+        settings.SANDBOX_PORTAL_TOKEN,
     ):
         message = "Send the developer portal session token as Bearer."
         challenge = 'Bearer realm="developer"'
@@ -52,7 +53,7 @@ def rotate_secret(request: HttpRequest, app_id: str) -> HttpResponse:
     client = Client.objects.get(registered=application, environment=mode)
     client_id, client_secret = applications.rotate_client_secret(client)
     return envelope.success(
-        {"mode": mode, "clientId": client_id, "clientSecret": client_secret}
+        {"mode": mode, "clientId": client_id, "clientSecret": client_secret},
     )
 
 
@@ -115,7 +116,7 @@ def _redirect_addresses(request: HttpRequest) -> list[str]:
     for address in addresses:
         if not _ABSOLUTE.fullmatch(address):
             raise Invalid(
-                f"redirect_uris: {address} is not an absolute address without a fragment."
+                f"redirect_uris: {address} is not an absolute address without a fragment.",
             )
     if not addresses:
         raise Invalid("redirect_uris: An application needs a redirect address.")

@@ -43,7 +43,11 @@ class Attempt:
 
 @transaction.atomic
 def queue(
-    client: Client, event_id: str, event_type: str, user_id: str, body: str
+    client: Client,
+    event_id: str,
+    event_type: str,
+    user_id: str,
+    body: str,
 ) -> Delivery:
     """Store an event for ``client``. It is sent when the current transaction commits.
 
@@ -79,7 +83,7 @@ def queue(
 def next_waiting() -> Delivery | None:
     """Return the delivery whose turn is next, whether or not it has come yet."""
     waiting = Delivery.objects.filter(state=DeliveryState.WAITING).select_related(
-        "client"
+        "client",
     )
     return waiting.order_by("next_attempt_at", "pk").first()
 
@@ -106,7 +110,9 @@ def conclude(delivery: Delivery, attempt: Attempt) -> None:
 def send_again(delivery: Delivery) -> None:
     """Send ``delivery`` now, whatever its state. The attempts start again."""
     Delivery.objects.filter(pk=delivery.pk).update(
-        state=DeliveryState.WAITING, tries=0, next_attempt_at=clock.now()
+        state=DeliveryState.WAITING,
+        tries=0,
+        next_attempt_at=clock.now(),
     )
     transaction.on_commit(wake)
 

@@ -60,7 +60,9 @@ def _place(event_type: str) -> str:
 
 
 def _naming(
-    members: Mapping[str, Any], user_id: str, path: Sequence[str]
+    members: Mapping[str, Any],
+    user_id: str,
+    path: Sequence[str],
 ) -> dict[str, Any]:
     """Return ``members`` with the person's id at the end of ``path``, before the other members."""
     first, *rest = path
@@ -74,7 +76,10 @@ def _naming(
 
 @transaction.atomic
 def announce(
-    kind: EventType, person: User, application: Client | None = None, **about: object
+    kind: EventType,
+    person: User,
+    application: Client | None = None,
+    **about: object,
 ) -> None:
     """Queue an event of type ``kind`` about ``person``, which is sent after the commit.
 

@@ -111,5 +111,11 @@ class Sender(threading.Thread):
 
         milliseconds = round((time.monotonic() - started) * 1000, 1)
         return Attempt(
-            sent_at.isoformat(), url, headers, status, excerpt, problem, milliseconds
+            sent_at.isoformat(),
+            url,
+            headers,
+            status,
+            excerpt,
+            problem,
+            milliseconds,
         )

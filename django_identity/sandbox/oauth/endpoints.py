@@ -93,24 +93,30 @@ class AuthorizationPage(BaseAuthorizationView):
     def _refuse(self, error: OAuthToolkitError) -> HttpResponse:
         """Tell the application, unless its address cannot be trusted; then tell the person."""
         to_application, refusal = super(BaseAuthorizationView, self).error_response(
-            error
+            error,
         )
         if to_application:
             return _to_application(refusal["url"])
         context: dict[str, Any] = {"error": refusal["error"]}
         if isinstance(refusal["error"], MismatchingRedirectURIError):
             context["client"] = Client.objects.get(
-                client_id=self.request.GET["client_id"]
+                client_id=self.request.GET["client_id"],
             )
         return render(
-            self.request, "sandbox/authorization_error.html", context, status=400
+            self.request,
+            "sandbox/authorization_error.html",
+            context,
+            status=400,
         )
 
     def _refuse_environment(self, client: Client) -> HttpResponse:
         """Refuse to mix live and test (spec: Credentials and environments)."""
         context = {"client": client, "next": self.request.get_full_path()}
         return render(
-            self.request, "sandbox/environment_mismatch.html", context, status=403
+            self.request,
+            "sandbox/environment_mismatch.html",
+            context,
+            status=403,
         )
 
 
@@ -125,7 +131,10 @@ class TokenEndpoint(TokenView):
 
     @method_decorator(transaction.atomic)
     def post(
-        self, request: HttpRequest, *args: object, **kwargs: object
+        self,
+        request: HttpRequest,
+        *args: object,
+        **kwargs: object,
     ) -> HttpResponse:
         """Answer a token request; name a mix of environments as what it is."""
         if request.GET or request.content_type != "application/x-www-form-urlencoded":
@@ -135,7 +144,7 @@ class TokenEndpoint(TokenView):
 
         grant = rules.presented(request)
         client = Client.objects.filter(
-            client_id=request.POST.get("client_id", "")
+            client_id=request.POST.get("client_id", ""),
         ).first()
         if grant is not None:
             request_log.note(request, grant.user, grant.application)

@@ -60,7 +60,10 @@ class Validator(OAuth2Validator):
         return True
 
     def authenticate_client(
-        self, request: Request, *args: object, **kwargs: object
+        self,
+        request: Request,
+        *args: object,
+        **kwargs: object,
     ) -> bool:
         """Accept ``client_id`` and ``client_secret`` in the body.
 
@@ -75,7 +78,8 @@ class Validator(OAuth2Validator):
             return client is not None
         if client and clients.basic_credentials(header) == sent:
             raise InvalidRequestError(
-                "Send the client's credentials once.", request=request
+                "Send the client's credentials once.",
+                request=request,
             )
         return False
 
@@ -98,7 +102,8 @@ class Validator(OAuth2Validator):
         if super().validate_code(client_id, code, client, request):
             return True
         brought = RefreshToken.objects.filter(
-            code_digest=_digest(code), application=client
+            code_digest=_digest(code),
+            application=client,
         )
         families = brought.values("token_family")
         for token in RefreshToken.objects.filter(token_family__in=families):
@@ -115,20 +120,32 @@ class Validator(OAuth2Validator):
     ) -> bool:
         """Refuse an expired token; the toolkit sees to reuse, which revokes the family."""
         if not super().validate_refresh_token(
-            refresh_token, client, request, *args, **kwargs
+            refresh_token,
+            client,
+            request,
+            *args,
+            **kwargs,
         ):
             return False
         return not request.refresh_token_instance.is_expired()
 
     def get_original_scopes(
-        self, refresh_token: str, request: Request, *args: object, **kwargs: object
+        self,
+        refresh_token: str,
+        request: Request,
+        *args: object,
+        **kwargs: object,
     ) -> str:
         """Return what the person allowed, whatever the newest access token has."""
         scope: str = request.refresh_token_instance.scope
         return scope
 
     def save_bearer_token(
-        self, token: dict[str, Any], request: Request, *args: object, **kwargs: object
+        self,
+        token: dict[str, Any],
+        request: Request,
+        *args: object,
+        **kwargs: object,
     ) -> None:
         """Store the tokens and the code's digest; name the subject if the switch says so."""
         columns = {"scope": token["scope"]}
@@ -139,7 +156,7 @@ class Validator(OAuth2Validator):
             columns["scope"] = request.refresh_token_instance.scope
         super().save_bearer_token(token, request, *args, **kwargs)
         stored = RefreshToken.objects.filter(
-            token_checksum=_digest(token["refresh_token"])
+            token_checksum=_digest(token["refresh_token"]),
         )
         stored.update(**columns)
         token.update(_named_subject(request.user, request.client))
@@ -190,11 +207,13 @@ def _require_s256(request: Request) -> dict[str, object]:
     """Refuse a ``plain`` or malformed challenge (RFC 7636, section 4.3)."""
     if request.code_challenge_method != "S256":
         raise InvalidRequestError(
-            "code_challenge_method must be S256.", request=request
+            "code_challenge_method must be S256.",
+            request=request,
         )
     if not _S256_CHALLENGE.fullmatch(request.code_challenge):
         raise InvalidRequestError(
-            "code_challenge must have 43 characters.", request=request
+            "code_challenge must have 43 characters.",
+            request=request,
         )
     return {}
 
@@ -205,7 +224,8 @@ def _require_token_parameters(request: Request) -> None:
         raise InvalidRequestError("redirect_uri is missing.", request=request)
     if not _CODE_VERIFIER.fullmatch(request.code_verifier or ""):
         raise InvalidRequestError(
-            "code_verifier must have 43 to 128 characters.", request=request
+            "code_verifier must have 43 to 128 characters.",
+            request=request,
         )
 
 

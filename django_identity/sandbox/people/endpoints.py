@@ -63,7 +63,7 @@ def claims_list(request: HttpRequest, user_id: str) -> HttpResponse:
             "claims": [_claim_element(claim) for claim in claims.listed(user)],
             "credential": credential,
             "credential_format": credentials.CREDENTIAL_FORMAT,
-        }
+        },
     )
 
 
@@ -109,5 +109,7 @@ def _require_own(user: User, client: Client, user_id: str) -> None:
     if other is not None and other.environment != client.environment:
         raise envelope.environment_mismatch()
     raise Refused(
-        403, envelope.USER_MISMATCH, "The access token belongs to another user."
+        403,
+        envelope.USER_MISMATCH,
+        "The access token belongs to another user.",
     )

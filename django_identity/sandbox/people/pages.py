@@ -36,7 +36,8 @@ def next_address(request: HttpRequest) -> str:
     address = request.POST.get("next") or request.GET.get("next") or ""
     # Without the query, which leads nowhere else: Django refuses more than 2,048 characters.
     allowed = url_has_allowed_host_and_scheme(
-        address.partition("?")[0], allowed_hosts={request.get_host()}
+        address.partition("?")[0],
+        allowed_hosts={request.get_host()},
     )
     if not allowed:
         return ""
@@ -166,7 +167,8 @@ def revoke_claim(request: HttpRequest, claim_type: str) -> HttpResponse:
     """Withdraw a claim."""
     if claims.revoke(signed_in_user(request), claim_type):
         messages.success(
-            request, "The claim is revoked. Applications no longer receive it."
+            request,
+            "The claim is revoked. Applications no longer receive it.",
         )
     return redirect("account")
 
@@ -190,7 +192,8 @@ def revoke_consent(request: HttpRequest, client_id: str) -> HttpResponse:
     """Withdraw an application's access."""
     if consents.revoke(signed_in_user(request), client_id):
         messages.success(
-            request, "Access is revoked. The application's tokens are void."
+            request,
+            "Access is revoked. The application's tokens are void.",
         )
     return redirect("account")
 
@@ -212,6 +215,7 @@ def delete(request: HttpRequest) -> HttpResponse:
     consents.request_deletion(user)
     logout(request)
     messages.success(
-        request, "Your account is closed. Every application was told to delete."
+        request,
+        "Your account is closed. Every application was told to delete.",
     )
     return redirect("sign_in")

@@ -15,7 +15,12 @@ from django.db import models
 
 class UserManager(BaseUserManager["User"]):
     def create_user(
-        self, email: str, password: str | None, *, country: str, **more: Any
+        self,
+        email: str,
+        password: str | None,
+        *,
+        country: str,
+        **more: Any,
     ) -> User:
         user = self.model(email=self.normalize_email(email), country=country, **more)
         user.set_password(password)

@@ -31,7 +31,8 @@ def sell(*, user: Any, **_: object) -> None:
 def meet_namesake(*, user: Any, **_: object) -> None:
     """Somebody else has the same name."""
     get_user_model().objects.get_or_create(
-        username=f"namesake-{user.pk}", first_name=user.first_name
+        username=f"namesake-{user.pk}",
+        first_name=user.first_name,
     )
 
 

@@ -46,9 +46,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+            ],
         },
-    }
+    },
 ]
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
@@ -83,10 +83,11 @@ APPLICATION = {
     "AUTH_URL": os.environ.get("SITE_AUTH_URL", "http://127.0.0.1:9"),
     "CLIENT_ID": os.environ.get("SITE_CLIENT_ID", "a-client"),
     "CLIENT_SECRET": os.environ.get(
-        "SITE_CLIENT_SECRET", "a-client-secret-for-tests-alone"
+        "SITE_CLIENT_SECRET",
+        "a-client-secret-for-tests-alone",
     ),
     "WEBHOOK_SECRETS": [
-        os.environ.get("SITE_WEBHOOK_SECRET", "a-webhook-secret-for-tests")
+        os.environ.get("SITE_WEBHOOK_SECRET", "a-webhook-secret-for-tests"),
     ],
 }
 DJANGO_IDENTITY = APPLICATION

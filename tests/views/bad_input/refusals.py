@@ -19,8 +19,16 @@ from django_identity.exceptions import IdentityError
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.web.answers import COOKIE
 
-SECRETS = ("at-secret", "rt-secret", "a-code", "a-client-secret", "ada@example.org", "subject-1",
-           "Obi", "<script")  # fmt: skip
+SECRETS = (
+    "at-secret",
+    "rt-secret",
+    "a-code",
+    "a-client-secret",
+    "ada@example.org",
+    "subject-1",
+    "Obi",
+    "<script",
+)
 WAY_ON = re.compile(r'<a class="identity-button" href="/(?!/)')
 
 
@@ -54,9 +62,13 @@ class Brought:
 
 
 def refused(
-    response: HttpResponse, code: str, caplog: pytest.LogCaptureFixture, *,
-    brought: list[Brought], made: int = 0,
-) -> None:  # fmt: skip
+    response: HttpResponse,
+    code: str,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    brought: list[Brought],
+    made: int = 0,
+) -> None:
     """A page that says what to do, a typed error behind it, one line in the log, no secret.
 
     Nobody was made, nothing that arrived was kept, and no cookie or session was touched; ``made``:

@@ -54,12 +54,19 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ("error=invalid_scope&state={state}", "configuration"),
         ("error=invalid_client&state={state}", "client_rejected"),
         ("error=ACCESS_DENIED&state={state}", "access_denied"),
-        ("error=%3Cscript%3Ealert(1)%3C/script%3E&state={state}", "authorization_refused"),
+        (
+            "error=%3Cscript%3Ealert(1)%3C/script%3E&state={state}",
+            "authorization_refused",
+        ),
         ("error=%00%22&state={state}", "authorization_refused"),
     ],
-)  # fmt: skip
+)
 def test_a_malformed_callback_asks_nothing_of_the_service(
-    client, service, refused, query, code
+    client,
+    service,
+    refused,
+    query,
+    code,
 ):
     state = begin(client)
     address = reverse("identity:callback") + "?" + query.format(state=state)
@@ -78,7 +85,8 @@ def test_the_callback_is_for_get_alone(client, service, method):
     client.handler.enforce_csrf_checks = True
     query = {"code": "a-code", "state": state}
     response = client.generic(method, reverse("identity:callback", query=query))
-    assert (response.status_code, response["Allow"]) == (405, "GET")
+    assert response.status_code == 405
+    assert response["Allow"] == "GET"
     assert response["Cache-Control"] == "private, no-store"
     assert service.requests == []
     assert come_back(client, state).status_code == 302
@@ -89,7 +97,11 @@ def test_the_callback_is_for_get_alone(client, service, method):
     [("an hour old", "request_expired"), ("of another browser", "request_unknown")],
 )
 def test_a_callback_that_is_old_or_of_another_browser_is_refused(
-    client, service, refused, what, code
+    client,
+    service,
+    refused,
+    what,
+    code,
 ):
     """So an address that is sent to a victim signs nobody in."""
     state = begin(client)
@@ -140,10 +152,12 @@ def test_another_host_of_the_domain_sets_no_key(client, service, refused, space)
 
 @pytest.mark.parametrize(
     "changed",
-    [{"SECRET_KEY": "another key, of which nobody told the browser"},
-     {"ENCRYPTION_KEYS": ["another-key-of-the-site-alone"]}],
+    [
+        {"SECRET_KEY": "another key, of which nobody told the browser"},
+        {"ENCRYPTION_KEYS": ["another-key-of-the-site-alone"]},
+    ],
     ids=["SECRET_KEY", "ENCRYPTION_KEYS"],
-)  # fmt: skip
+)
 def test_a_key_that_changes_meanwhile(client, service, changed):
     state = begin(client)
     if "ENCRYPTION_KEYS" in changed:
@@ -157,7 +171,9 @@ def test_a_key_that_changes_meanwhile(client, service, changed):
 
 
 def test_a_used_state_stays_used_whatever_cookies_are_put_back(
-    service, settings, refused
+    service,
+    settings,
+    refused,
 ):
     """Even if the session is kept in a cookie. It leads on only whom it signed in."""
     settings.SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
@@ -199,7 +215,11 @@ def test_of_two_callbacks_at_once_one_exchanges_the_code(service, caplog):
 
 @pytest.mark.parametrize("atomic_requests", [False, True])
 def test_a_callback_that_crashed_half_way_cannot_be_used_again(
-    service, refused, monkeypatch, caplog, atomic_requests
+    service,
+    refused,
+    monkeypatch,
+    caplog,
+    atomic_requests,
 ):
     database = connections.settings["default"]
     monkeypatch.setitem(database, "ATOMIC_REQUESTS", atomic_requests)
@@ -215,7 +235,10 @@ def test_a_callback_that_crashed_half_way_cannot_be_used_again(
 
 @pytest.mark.parametrize("who_began", ["ada", "nobody", "nobody, but comes as bob"])
 def test_another_user_than_the_one_who_began_is_refused(
-    client, service, refused, who_began
+    client,
+    service,
+    refused,
+    who_began,
 ):
     """A link belongs to the user who pressed the button; a sign-in replaces no session."""
     is_known = who_began == "nobody, but comes as bob"
@@ -259,11 +282,30 @@ MISTYPED = (
     '"access_token": "a b", "expires_in": 3600',
     GOOD + '"token_type": "mac"',
     GOOD + '"refresh_token": 7',
-    *(f'{GOOD}"scope": {value}'
-      for value in ('["claims:read"]', '"a\\u0000"', '"\\u00e9"', '"' + "a" * 2000 + '"')),
-    *(f'{GOOD}"user_id": {value}' for value in
-      ('""', '" "', "0", "true", "[]", '"."', '".."', '"a\\u0000"', json.dumps("x" * 300))),
-)  # fmt: skip
+    *(
+        f'{GOOD}"scope": {value}'
+        for value in (
+            '["claims:read"]',
+            '"a\\u0000"',
+            '"\\u00e9"',
+            '"' + "a" * 2000 + '"',
+        )
+    ),
+    *(
+        f'{GOOD}"user_id": {value}'
+        for value in (
+            '""',
+            '" "',
+            "0",
+            "true",
+            "[]",
+            '"."',
+            '".."',
+            '"a\\u0000"',
+            json.dumps("x" * 300),
+        )
+    ),
+)
 
 
 def asked(service: FakeService) -> list[str]:
@@ -273,14 +315,23 @@ def asked(service: FakeService) -> list[str]:
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
-        (http(b'{"error": "invalid_grant"}', status="400 Bad Request"), "invalid_grant"),
+        (
+            http(b'{"error": "invalid_grant"}', status="400 Bad Request"),
+            "invalid_grant",
+        ),
         (http(b'{"error": "invalid_grant"}'), "invalid_grant"),
         (http(b'{"success": false, "error": {"code": "NOPE"}}'), "service_unavailable"),
         (fake_service.html(), "service_unavailable"),
         (fake_service.html("500 Oops"), "service_unavailable"),
         (fake_service.html("401 Unauthorized"), "service_unavailable"),
-        (http(b'{"error": "invalid_client"}', status="401 Unauthorized"), "client_rejected"),
-        (http(b'{"error": "invalid_request"}', status="400 Bad Request"), "service_unavailable"),
+        (
+            http(b'{"error": "invalid_client"}', status="401 Unauthorized"),
+            "client_rejected",
+        ),
+        (
+            http(b'{"error": "invalid_request"}', status="400 Bad Request"),
+            "service_unavailable",
+        ),
         (http(b"", status="429 Slow", headers="Retry-After: 3000\r\n"), "rate_limited"),
         (http(b"no", headers="Set-Cookie: k=at-secret\r\n"), "service_unavailable"),
         (b"", "service_unavailable"),
@@ -289,11 +340,18 @@ def asked(service: FakeService) -> list[str]:
         (fake_service.huge, "malformed_answer"),
         (fake_service.silent, "service_timeout"),
         (fake_service.reset, "service_unavailable"),
-        *((http(("{" + members + "}").encode()), "malformed_answer") for members in MISTYPED),
+        *(
+            (http(("{" + members + "}").encode()), "malformed_answer")
+            for members in MISTYPED
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_bad_token_answer_ends_in_a_page_and_makes_nobody(
-    client, service, refused, answer, code
+    client,
+    service,
+    refused,
+    answer,
+    code,
 ):
     service.answers["token"] = answer
     began = time.monotonic()
@@ -311,32 +369,65 @@ def test_a_bad_token_answer_ends_in_a_page_and_makes_nobody(
 @pytest.mark.parametrize(
     ("fields", "code", "last"),
     [
-        ({"profile": {"id": "somebody"}, "token": {"user_id": "subject-1"}}, "subject_mismatch",
-         "profile"),
+        (
+            {"profile": {"id": "somebody"}, "token": {"user_id": "subject-1"}},
+            "subject_mismatch",
+            "profile",
+        ),
         ({"claims_user_id": "somebody"}, "subject_mismatch", "claims"),
-        ({"token": {"user_id": "subject-1", "sub": "somebody"}}, "subject_mismatch", "token"),
+        (
+            {"token": {"user_id": "subject-1", "sub": "somebody"}},
+            "subject_mismatch",
+            "token",
+        ),
         ({"payload": {"sub": "somebody"}}, "credential_rejected", "jwks"),
         ({"payload": {"environment": "live"}}, "credential_rejected", "jwks"),
         ({"profile": {"id": 7}}, "malformed_answer", "me"),
         ({"profile": {"email": ["a"]}}, "malformed_answer", "me"),
         ({"kyc": {"user_id": "x"}}, "subject_mismatch", "kyc"),
-        ({"answers": {"me": refusal("USER_MISMATCH", "403 No")}}, "subject_unknown", "me"),
+        (
+            {"answers": {"me": refusal("USER_MISMATCH", "403 No")}},
+            "subject_unknown",
+            "me",
+        ),
         # Fewer scopes were granted.
         ({"token": {"scope": ""}}, "subject_unknown", "token"),
         ({"token": {"scope": "kyc:read"}}, "subject_unknown", "kyc"),
-        ({"token": {"scope": "kyc:read"}, "kyc": {"user_id": 7}}, "malformed_answer", "kyc"),
-        ({"token": {"scope": "kyc:read"}, "kyc": {"user_id": "a", "sub": "b"}}, "subject_mismatch",
-         "kyc"),
-        ({"token": {"scope": "claims:read"}, "payload": {"sub": "x"}}, "credential_rejected",
-         "jwks"),
-        ({"token": {"scope": "claims:read"}, "claims_user_id": "x"}, "credential_rejected", "jwks"),
-        ({"token": {"scope": "kyc:read claims:read"}, "kyc": {"user_id": "x"}}, "subject_mismatch",
-         "kyc"),
+        (
+            {"token": {"scope": "kyc:read"}, "kyc": {"user_id": 7}},
+            "malformed_answer",
+            "kyc",
+        ),
+        (
+            {"token": {"scope": "kyc:read"}, "kyc": {"user_id": "a", "sub": "b"}},
+            "subject_mismatch",
+            "kyc",
+        ),
+        (
+            {"token": {"scope": "claims:read"}, "payload": {"sub": "x"}},
+            "credential_rejected",
+            "jwks",
+        ),
+        (
+            {"token": {"scope": "claims:read"}, "claims_user_id": "x"},
+            "credential_rejected",
+            "jwks",
+        ),
+        (
+            {"token": {"scope": "kyc:read claims:read"}, "kyc": {"user_id": "x"}},
+            "subject_mismatch",
+            "kyc",
+        ),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_answers_about_different_people_sign_nobody_in(
-    client, service, refused, fields, code, last
+    client,
+    service,
+    refused,
+    fields,
+    code,
+    last,
 ):
     for name, value in fields.items():
         setattr(service, name, value)
@@ -344,7 +435,8 @@ def test_answers_about_different_people_sign_nobody_in(
     assert asked(service)[-1] == last
     assert nobody_was_made()
     request = AuthorizationRequest.objects.get()
-    assert (request.outcome, request.code_verifier) == (code, "")
+    assert request.outcome == code
+    assert request.code_verifier == ""
 
 
 @pytest.mark.parametrize(
@@ -376,9 +468,11 @@ def test_what_cannot_be_read_opens_nothing(client, service, caplog, fields, erro
     is_level_bad = "kyc" in fields or "kyc" in fields.get("answers", ())
     assert claims_of(identity.user) == ({"age_over_18": True} if is_level_bad else {})
     assert bool(standing_of(identity.user).level_shortfall("level_1")) is is_level_bad
-    assert (identity.last_error, identity.is_due) == (error, True)
+    assert identity.last_error == error
+    assert identity.is_due is True
     [line] = [each for each in caplog.records if "sign_in.unread" in each.getMessage()]
-    assert (line.levelname, line.__dict__["code"]) == ("WARNING", error)
+    assert line.levelname == "WARNING"
+    assert line.__dict__["code"] == error
     assert re.fullmatch(r"[0-9a-f]{8}", line.__dict__["reference"])
     [said] = [finding for finding in of_rows() if finding.check == "unread"]
 

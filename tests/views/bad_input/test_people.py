@@ -24,13 +24,26 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "given",
     [
-        "//evil.example", "/\\evil.example", "\\\\evil.example", "https:evil.example",
-        "https://evil.example/", "http:///evil.example", "javascript:alert(1)", "/\tevil",
-        "/\n/evil.example", "\t//evil.example", "/\r\nX: y", "%2F%2Fevil.example",
-        "//testserver@evil.example", "///evil.example", "/" + "a" * 8192, "/" + "a" * 2000,
-        " //evil.example", "data:x",
+        "//evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "https:evil.example",
+        "https://evil.example/",
+        "http:///evil.example",
+        "javascript:alert(1)",
+        "/\tevil",
+        "/\n/evil.example",
+        "\t//evil.example",
+        "/\r\nX: y",
+        "%2F%2Fevil.example",
+        "//testserver@evil.example",
+        "///evil.example",
+        "/" + "a" * 8192,
+        "/" + "a" * 2000,
+        " //evil.example",
+        "data:x",
     ],
-)  # fmt: skip
+)
 def test_next_stays_on_this_site(client, service, given):
     page = client.get(reverse("identity:login"), {"next": given})
     assert page.context["next"] == ""
@@ -51,7 +64,10 @@ def test_a_forged_host_does_not_change_the_callback_address(client, service, set
 
 @pytest.mark.parametrize("becomes", ["deleted", "disabled"])
 def test_a_user_who_is_gone_by_the_time_of_the_answer_is_not_linked(
-    client, service, refused, becomes
+    client,
+    service,
+    refused,
+    becomes,
 ):
     client.force_login(make_user(), backend=LOCAL)
 
@@ -67,7 +83,10 @@ def test_a_user_who_is_gone_by_the_time_of_the_answer_is_not_linked(
 
 @pytest.mark.parametrize("email", ["ada@example.org", "ADA@Example.ORG"])
 def test_an_account_with_the_same_address_is_never_merged_silently(
-    client, service, refused, email
+    client,
+    service,
+    refused,
+    email,
 ):
     user = make_user(email=email)
     response = sign_in(client, "/adults/")
@@ -77,19 +96,31 @@ def test_an_account_with_the_same_address_is_never_merged_silently(
     assert f'href="{other_way}"' in response.content.decode()
     signed_in = client.post(other_way, {"username": "ada", "password": "a password"})
     button = client.get(signed_in["Location"])
-    assert (button.context["purpose"], button.context["next"]) == ("link", "/adults/")
+    assert button.context["purpose"] == "link"
+    assert button.context["next"] == "/adults/"
     assert sign_in(client, button.context["next"])["Location"] == "/adults/"
     assert LinkedIdentity.objects.get().user == user
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("is_staff", True), ("is_superuser", True), ("is_active", False), ("password", "1"),
-     ("id", 1000)],
-)  # fmt: skip
+    [
+        ("is_staff", True),
+        ("is_superuser", True),
+        ("is_active", False),
+        ("password", "1"),
+        ("id", 1000),
+    ],
+)
 @pytest.mark.parametrize("way", ["by the user", "by a query"])
 def test_a_policy_may_not_overwrite_protected_fields(
-    client, service, refused, field, value, way, monkeypatch
+    client,
+    service,
+    refused,
+    field,
+    value,
+    way,
+    monkeypatch,
 ):
     if (way, field, connection.vendor) == ("by a query", "id", "mysql"):
         pytest.skip("the database itself refuses to change a key that is pointed at")
@@ -125,7 +156,8 @@ def only_active(self: UserManager[User]) -> QuerySet[User]:
 
 @pytest.fixture(params=["by a receiver", "by the manager", "and hidden"])
 def approving(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[None]:
     """New accounts wait until staff activate them."""
     if request.param == "by the manager":
@@ -144,7 +176,10 @@ def everybody() -> QuerySet[User]:
 
 @pytest.mark.usefixtures("approving")
 def test_an_account_that_waits_for_approval_gets_no_session(
-    client, service, refused, monkeypatch
+    client,
+    service,
+    refused,
+    monkeypatch,
 ):
     """It stays, with all that came; only the session is refused, until staff have approved it."""
     with monkeypatch.context() as patch:
@@ -160,7 +195,8 @@ def test_an_account_that_waits_for_approval_gets_no_session(
         refused(response, "approval_pending", made=1)
         assert not is_signed_in(client)
     identity = LinkedIdentity.objects.get()
-    assert (identity.consent, identity.made_its_account) == ("granted", True)
+    assert identity.consent == "granted"
+    assert identity.made_its_account is True
     assert StoredClaim.objects.filter(valid_until__isnull=False).exists()
 
     everybody().update(is_active=True)

@@ -55,13 +55,16 @@ def test_a_second_code_updates_what_is_stored(service, browser, user):
     make_identity(user, scopes=["profile:read"], **held)
     hand_in(browser)
     identity = LinkedIdentity.objects.get()
-    assert (identity.kyc_level, identity.kyc_status) == ("level_2", "verified")
-    assert (identity.consent, identity.linked_via) == ("granted", "oauth")
+    assert identity.kyc_level == "level_2"
+    assert identity.kyc_status == "verified"
+    assert identity.consent == "granted"
+    assert identity.linked_via == "oauth"
     assert identity.scopes == ["profile:read", "profile:basic", "kyc:status"]
 
 
 @pytest.mark.parametrize(
-    "given", ["", "hello", "CNX-EF34", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"]
+    "given",
+    ["", "hello", "CNX-EF34", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"],
 )
 def test_what_is_no_code_is_not_sent(service, browser, given):
     """The shape is checked here, and such a submit is no try."""
@@ -95,10 +98,13 @@ def test_nothing_of_the_code_stays(service, browser, caplog, is_good):
 
 @pytest.mark.parametrize("has_page", [True, False])
 def test_the_next_page_survives_the_sign_in_before_a_code(
-    service, client, user, has_page
+    service,
+    client,
+    user,
+    has_page,
 ):
     with override_settings(
-        IDENTITY_LOCAL_SIGN_IN_URL="/accounts/login/" if has_page else None
+        IDENTITY_LOCAL_SIGN_IN_URL="/accounts/login/" if has_page else None,
     ):
         response = client.get(reverse("identity:connect"), {"next": "/adults/?a=1&b=2"})
         address = urlsplit(response["Location"])
@@ -119,26 +125,37 @@ def states(sandbox: RunningSandbox, person: SandboxPerson) -> list[str]:
 
 
 def test_a_valid_code_is_used_and_verifies_the_account(
-    identity_sandbox, identity_application, identity_person, browser, user
+    identity_sandbox,
+    identity_application,
+    identity_person,
+    browser,
+    user,
 ):
     code = identity_sandbox.connect_code(identity_person)
     response = hand_in(browser, f"Hello, my code is {code.lower().replace('-', ' ')}!")
     assert response["Location"] == "/identity/connected/"
     identity = LinkedIdentity.objects.get()
-    assert (identity.user, identity.subject) == (user, identity_person.user_id)
-    assert (identity.kyc_provider, identity.linked_via) == ("Sandbox KYC", "connect")
+    assert identity.user == user
+    assert identity.subject == identity_person.user_id
+    assert identity.kyc_provider == "Sandbox KYC"
+    assert identity.linked_via == "connect"
     assert identity.kyc_verified_at is not None
     assert standing_of(user).level_shortfall("level_2") is None
     assert states(identity_sandbox, identity_person) == ["used"]
     shown = identity_sandbox.control("GET", f"users/{identity_person.user_id}")
     scopes = ["profile:basic", "kyc:status"]
     assert shown["consents"] == {identity_application.client_id: scopes}
-    assert (identity.consent, identity.scopes) == ("granted", scopes)
-    assert (len(shown["emails"]), len(shown["notices"])) == (1, 1)
+    assert identity.consent == "granted"
+    assert identity.scopes == scopes
+    assert len(shown["emails"]) == 1
+    assert len(shown["notices"]) == 1
 
 
 def test_a_code_that_is_good_no_more(
-    identity_sandbox, identity_application, identity_person, browser
+    identity_sandbox,
+    identity_application,
+    identity_person,
+    browser,
 ):
     code = identity_sandbox.connect_code(identity_person)
     identity_sandbox.control("POST", "clock", advance=601)
@@ -154,12 +171,16 @@ def test_a_code_that_is_good_no_more(
 
 
 def test_a_policy_failure_spends_the_code(
-    identity_sandbox, identity_application, identity_person, browser
+    identity_sandbox,
+    identity_application,
+    identity_person,
+    browser,
 ):
     [app_id] = [
-        each["app_id"] for each in identity_sandbox.control("GET", "applications")
+        each["app_id"]
+        for each in identity_sandbox.control("GET", "applications")
         if identity_application.client_id in each["clients"].values()
-    ]  # fmt: skip
+    ]
     policy = f"applications/{app_id}/connect-policy"
     identity_sandbox.control("POST", policy, proof_of_address=True)
     code = identity_sandbox.connect_code(identity_person)
@@ -190,7 +211,11 @@ def is_signed(_policy: IdentityPolicy, answer: Any) -> bool:
 
 
 def test_a_policy_can_check_the_signature(
-    identity_sandbox, identity_application, identity_person, browser, monkeypatch
+    identity_sandbox,
+    identity_application,
+    identity_person,
+    browser,
+    monkeypatch,
 ):
     """It gets the answer as it came, so it can; nothing changes after its no."""
     monkeypatch.setattr(IdentityPolicy, "may_accept_connect_answer", is_signed)

@@ -28,22 +28,62 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("answer", "code", "status", "advice"),
     [
-        (refusal("INVALID_CONNECT_CODE"), "invalid_connect_code", 400, "Make a new one"),
-        (refusal("CONNECT_CODE_REQUIRED"), "connect_code_required", 502, "tell the people"),
-        (refusal("ENVIRONMENT_MISMATCH", "403 No"), "environment_mismatch", 502, "tell the people"),
-        (refusal("POA_REQUIRED", "403 No"), "verification_policy_not_met", 403, "make a new code"),
+        (
+            refusal("INVALID_CONNECT_CODE"),
+            "invalid_connect_code",
+            400,
+            "Make a new one",
+        ),
+        (
+            refusal("CONNECT_CODE_REQUIRED"),
+            "connect_code_required",
+            502,
+            "tell the people",
+        ),
+        (
+            refusal("ENVIRONMENT_MISMATCH", "403 No"),
+            "environment_mismatch",
+            502,
+            "tell the people",
+        ),
+        (
+            refusal("POA_REQUIRED", "403 No"),
+            "verification_policy_not_met",
+            403,
+            "make a new code",
+        ),
         (refusal("UNAUTHORIZED", "401 No"), "client_rejected", 502, "tell the people"),
         (refusal("WHATEVER", "418 No"), "service_refusal", 502, "Make a new code"),
-        (http(b"", status="429 Slow", headers="Retry-After: 70\r\n"), "rate_limited", 503,
-         "counts as used up"),
-        (fake_service.html("500 Oops"), "connect_outcome_unknown", 502, "Look at your account"),
+        (
+            http(b"", status="429 Slow", headers="Retry-After: 70\r\n"),
+            "rate_limited",
+            503,
+            "counts as used up",
+        ),
+        (
+            fake_service.html("500 Oops"),
+            "connect_outcome_unknown",
+            502,
+            "Look at your account",
+        ),
         (fake_service.reset, "connect_outcome_unknown", 502, "Look at your account"),
-        (http(b'{"success": true, "data": {}}'), "malformed_answer", 502, "Make a new code"),
+        (
+            http(b'{"success": true, "data": {}}'),
+            "malformed_answer",
+            502,
+            "Make a new code",
+        ),
     ],
     ids=lambda value: getattr(value, "__name__", None) or str(value)[:40],
-)  # fmt: skip
+)
 def test_every_no_says_what_to_do_next(
-    service, browser, caplog, answer, code, status, advice
+    service,
+    browser,
+    caplog,
+    answer,
+    code,
+    status,
+    advice,
 ):
     caplog.set_level(logging.DEBUG)
     service.answers["request"] = answer
@@ -63,15 +103,23 @@ def test_every_no_says_what_to_do_next(
 
 KYC_WITHOUT_STATUS = {"profile": {}, "kyc": {"kyc_level": "level_2"}}
 REFUSED_AFTER_THE_ANSWER: list[tuple[dict[str, Any], str, int]] = [
-    ({}, "connect_answer_refused", 403), ({"user_id": "bobs"}, "subject_taken", 403),
+    ({}, "connect_answer_refused", 403),
+    ({"user_id": "bobs"}, "subject_taken", 403),
     ({"data": KYC_WITHOUT_STATUS}, "malformed_answer", 502),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("changes", "code", "status"), REFUSED_AFTER_THE_ANSWER)
 @pytest.mark.parametrize("number", ["req_7f3a", "req 7 code=none"])
 def test_the_services_own_number_helps_support(
-    service, browser, monkeypatch, caplog, changes, code, status, number
+    service,
+    browser,
+    monkeypatch,
+    caplog,
+    changes,
+    code,
+    status,
+    number,
 ):
     """One that is no code is kept and not shown: a program reads the lines of the log."""
     make_identity(make_user("bob"), subject="bobs")
@@ -142,7 +190,10 @@ def test_a_code_sent_again_after_disconnecting_is_no_success(service, browser):
 
 @pytest.mark.parametrize("atomic_requests", [False, True])
 def test_after_a_crash_a_code_is_never_sent_again(
-    service, browser, monkeypatch, atomic_requests
+    service,
+    browser,
+    monkeypatch,
+    atomic_requests,
 ):
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", atomic_requests)
     browser.raise_request_exception = False
@@ -161,11 +212,22 @@ def test_after_a_crash_a_code_is_never_sent_again(
 @pytest.mark.parametrize("caller", ["page", "json", "verb"])
 @pytest.mark.parametrize(
     ("holder", "name"),
-    [(connect, "salted_hmac"), (ServiceClient, "redeem_connect_code"), (LinkedIdentity, "save")],
+    [
+        (connect, "salted_hmac"),
+        (ServiceClient, "redeem_connect_code"),
+        (LinkedIdentity, "save"),
+    ],
     ids=["before it is claimed", "before it is sent", "after the answer"],
-)  # fmt: skip
+)
 def test_a_crash_shows_no_code(
-    service, browser, user, monkeypatch, holder, name, caller, caplog
+    service,
+    browser,
+    user,
+    monkeypatch,
+    holder,
+    name,
+    caller,
+    caplog,
 ):
     """The operators' mail, wherever it happens. The verb hides its variables without a view too."""
     monkeypatch.setattr(holder, name, lambda *_args, **_kwargs: 1 / 0)

@@ -49,13 +49,19 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, help="the site's port (8000)")
         parser.add_argument(
-            "--sandbox-port", type=int, help="the sandbox's port (9400)"
+            "--sandbox-port",
+            type=int,
+            help="the sandbox's port (9400)",
         )
         parser.add_argument(
-            "--empty", action="store_true", help="start without a history"
+            "--empty",
+            action="store_true",
+            help="start without a history",
         )
         parser.add_argument(
-            "--check", action="store_true", help="do the whole walk and exit"
+            "--check",
+            action="store_true",
+            help="do the whole walk and exit",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -73,7 +79,7 @@ class Command(BaseCommand):
                     wanted = () if check else (OPERATORS, *history)
                     database = folder / "demo.sqlite3"
                     demo = stack.enter_context(
-                        started(port, sandbox_port, database, folder, wanted=wanted)
+                        started(port, sandbox_port, database, folder, wanted=wanted),
                     )
                     self._go(f"http://{HOST}:{port}", sandbox_port, demo, check=check)
         except KeyboardInterrupt:
@@ -88,11 +94,11 @@ class Command(BaseCommand):
         self.stdout.write(introduction(site, sandbox_port))
         by_hand_now = by_hand(sandbox_port, demo)
         self.stdout.write(
-            f"\nAn event by hand, once Ada has signed in:\n  {by_hand_now}"
+            f"\nAn event by hand, once Ada has signed in:\n  {by_hand_now}",
         )
         self.stdout.write(
             f"\nmanage.py works on this site's data with DATABASE_URL=sqlite:///{demo.database}\n"
-            "A worker keeps the claims fresh. Ctrl-C stops all of it, and the data goes with it."
+            "A worker keeps the claims fresh. Ctrl-C stops all of it, and the data goes with it.",
         )
         signal.pause()
 
@@ -167,12 +173,17 @@ def started(
     with ExitStack() as stack:
         stack.enter_context(
             running(
-                "-m", "django_identity.sandbox", "--port", str(sandbox_port), "--origin", sandbox,
+                "-m",
+                "django_identity.sandbox",
+                "--port",
+                str(sandbox_port),
+                "--origin",
+                sandbox,
                 ready_at=f"{sandbox}/sandbox/health",
-            )
-        )  # fmt: skip
+            ),
+        )
         client = stack.enter_context(
-            httpx.Client(base_url=f"{sandbox}/sandbox/", trust_env=False)
+            httpx.Client(base_url=f"{sandbox}/sandbox/", trust_env=False),
         )
         registered = _control(
             client,
@@ -210,10 +221,14 @@ def started(
         }
         stack.enter_context(
             running(
-                "-m", "example_project.demo.site", str(port), *wanted,
-                ready_at=f"{site}/", env=env,
-            )
-        )  # fmt: skip
+                "-m",
+                "example_project.demo.site",
+                str(port),
+                *wanted,
+                ready_at=f"{site}/",
+                env=env,
+            ),
+        )
         # The site has created the tables by now.
         beat = ("--beat", "--schedule", str(folder / "beat"))
         worker = (

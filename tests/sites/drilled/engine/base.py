@@ -25,7 +25,7 @@ class DatabaseCreation(creation.DatabaseCreation):
         if "lingering" in settings.SITE_BREAKS:
             name = self.connection.settings_dict["NAME"]
             raise OperationalError(
-                f'database "{name}" is being accessed by other users'
+                f'database "{name}" is being accessed by other users',
             )
         super().destroy_test_db(*arguments, **named)
 
