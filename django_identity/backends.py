@@ -1,41 +1,29 @@
 """The authentication backend for sessions of the identity sign-in, which end with the consent.
 
-``lifecycle/ground/sessions.py`` has the ends of a session, and the identity behind it.
+``web/sessions.py`` begins one. ``lifecycle/ground/sessions.py`` has its ends, and the identity
+behind it.
 """
 
-from copy import copy
-from datetime import datetime
-from functools import partial
 from typing import Any
 
 from django.contrib import auth
 from django.contrib.auth.backends import BaseBackend, ModelBackend
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
-from django.middleware.csrf import CSRF_SESSION_KEY
 from django.utils.crypto import constant_time_compare
 
 from django_identity import database
 from django_identity.boundary import boundary
 from django_identity.exceptions import ConfigurationError
 from django_identity.lifecycle.ground import sessions
-from django_identity.lifecycle.standing import shortfalls, standing
-from django_identity.models import LinkedIdentity, digest
+from django_identity.lifecycle.standing import standing
+from django_identity.web.sessions import BACKEND_PATH, bound, drop_ended_session
 
-BACKEND_PATH = "django_identity.backends.IdentityBackend"
+__all__ = ["BACKEND_PATH", "IdentityBackend", "bind_session", "drop_ended_session"]
+
 NAME_ANOTHER = (
     "This user has no identity that signs in, so name the backend that let them in, such as"
     ' "django.contrib.auth.backends.ModelBackend", as the backend of login().'
-)
-#: Of a session that ended: whose it was, how long the cookie lives, and what forms are checked by.
-KEPT_KEYS = frozenset(
-    {
-        auth.SESSION_KEY,
-        auth.BACKEND_SESSION_KEY,
-        auth.HASH_SESSION_KEY,
-        CSRF_SESSION_KEY,
-        "_session_expiry",
-    },
 )
 
 
@@ -67,62 +55,6 @@ class IdentityBackend(ModelBackend):
             return None
         standing.remember(user, identity)
         return bound(user, identity)
-
-
-def bound(user: Any, identity: LinkedIdentity) -> Any:
-    """``user`` with a session hash that ends when the identity's epoch rises.
-
-    Bind before ``login()``, with the identity as the transaction of the sign-in read it.
-    """
-    stamp = sessions.mark_of(identity)
-    user.identity_stamp = stamp
-    user.get_session_auth_hash = partial(_hash, user, stamp)
-    user.get_session_auth_fallback_hash = partial(_fallback_hashes, user, stamp)
-    return user
-
-
-def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> None:
-    """Sign the browser in as ``user``, until the epoch of ``identity`` rises."""
-    # A copy, because the caller's user instance may have a session of another kind too.
-    user = bound(copy(user), identity)
-    auth.login(request, user, backend=BACKEND_PATH)
-
-
-def rests_on_identity(request: HttpRequest) -> bool:
-    """Whether this browser's session began with an identity sign-in."""
-    session = getattr(request, "session", None)
-    return session is not None and session.get(auth.BACKEND_SESSION_KEY) == BACKEND_PATH
-
-
-def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
-    """Why and when this browser's session ended: a revocation's reason, or ``"erased"``.
-
-    The reason is empty unless a revocation or an erasure ended the session.
-    """
-    if request.user.is_authenticated or not rests_on_identity(request):
-        return "", None
-    return shortfalls.why_session_ended(request.session[auth.SESSION_KEY])
-
-
-def drop_ended_session(request: HttpRequest) -> None:
-    """Delete the content of an ended identity session, except the reason of its end.
-
-    Django deletes a session with a wrong hash. It keeps the session of a missing user, and the
-    browser's next user would read the person's data.
-    """
-    # Not ``request.user``: to an API for tokens alone nobody is there, whatever the session says.
-    if not rests_on_identity(request) or auth.get_user(request).is_authenticated:
-        return
-    for name in request.session.keys() - KEPT_KEYS:
-        del request.session[name]
-
-
-def end_disconnected_session(request: HttpRequest) -> bool:
-    """End an identity session whose identity was just disconnected. Return whether it ended."""
-    if not rests_on_identity(request) or auth.get_user(request).is_authenticated:
-        return False
-    auth.logout(request)
-    return True
 
 
 @boundary
@@ -163,15 +95,3 @@ def _has_begun(session: SessionBase, user: Any) -> bool:
         return False
     begun_with = session.get(auth.HASH_SESSION_KEY, "")
     return constant_time_compare(begun_with, user.get_session_auth_hash())
-
-
-@boundary
-def _hash(user: Any, stamp: str) -> str:
-    # ``__class__``: a request's user is a lazy object.
-    return digest(user.__class__.get_session_auth_hash(user), stamp)
-
-
-@boundary
-def _fallback_hashes(user: Any, stamp: str) -> list[str]:
-    fallbacks = user.__class__.get_session_auth_fallback_hash(user)
-    return [digest(fallback, stamp) for fallback in fallbacks]

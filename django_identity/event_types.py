@@ -1,4 +1,4 @@
-"""The event types of the specification: a row of ``KINDS`` for each.
+"""The event types of the specification, a row of ``KINDS`` for each, and one ``Event``.
 
 A further type is a member of ``EventType`` and a row of ``KINDS``. Its name for people is in
 ``texts.labels``. A new effect is a member of ``Effect`` and a function in
@@ -6,8 +6,11 @@ A further type is a member of ``EventType`` and a row of ``KINDS``. Its name for
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum, StrEnum, auto
+
+from django_identity.strict_json import JSONObject
 
 
 class EventType(StrEnum):
@@ -89,3 +92,19 @@ def kind_of(event_type: str) -> Kind:
 def types_of(effect: Effect) -> list[str]:
     """The types whose events have this effect."""
     return [name for name, kind in KINDS.items() if kind.effect is effect]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """The content of one delivery. ``content`` is the event's ``data``.
+
+    ``subject`` is empty if the event names nobody. Then ``members`` has the paths of all members,
+    and leaves out their values.
+    """
+
+    event_id: str = field(repr=False)
+    event_type: str
+    occurred_at: datetime
+    subject: str = field(repr=False)
+    content: JSONObject = field(repr=False)
+    members: tuple[str, ...] = ()

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from django_identity.models import RevokedBy
-
 
 class Reason(StrEnum):
     """Why a gate is closed for a signed-in person."""
@@ -49,10 +47,3 @@ class Shortfall:
     held: str = ""
     claim_type: str = ""
     reference: str = ""
-
-
-def revocation_reason(revoked_by: str) -> Reason:
-    """Why all gates are closed after a revocation: the person ended the consent, or the site."""
-    if revoked_by == RevokedBy.SITE:
-        return Reason.ENDED_BY_SITE
-    return Reason.CONSENT_REVOKED

@@ -11,7 +11,7 @@ Each kind of requirement is known to:
   ``templatetags.identity``;
 - ``gates.closed``, ``parse`` and ``views.sign_in``, how a closed gate names it to the login page;
 - ``reasons`` and ``texts.advice``, if it is closed for a reason of its own;
-- ``instruments.drill``, at which step of a person it is lost (``walk``), and how a told address
+- ``testing.drill``, at which step of a person it is lost (``walk``), and how a told address
   asks for it (``doors``); ``instruments.gate_map``, for the scopes that gates ask for.
 """
 

@@ -20,8 +20,8 @@ from django.urls import Resolver404, resolve, reverse
 from django_identity import backends, conf, exceptions, gates, signals
 from django_identity.background import TaskName
 from django_identity.credentials import RejectionReason, verify
-from django_identity.error_table import ERRORS, hint_of
 from django_identity.exceptions import IdentityError, Recovery
+from django_identity.exceptions.table import ERRORS, hint_of
 from django_identity.logs import LogEvent
 from django_identity.policy import IdentityPolicy
 from django_identity.testing import plugin
@@ -56,7 +56,7 @@ NAMES = {
     "django_identity.testing": "assert_erased",
     "django_identity.testing.build": "build_identity",
     "django_identity.testing.clock": "Clock moved_clock",
-    "django_identity.instruments.drill": "drill",
+    "django_identity.testing.drill": "drill",
     "django_identity.testing.events": "deliver_event",
     "django_identity.testing.issuer": "Issuer",
     "django_identity.testing.sandbox": "RunningSandbox SandboxPerson running_sandbox",

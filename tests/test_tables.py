@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from django_identity import event_types
-from django_identity.error_table import ERRORS
 from django_identity.event_types import KINDS, Effect, EventType
+from django_identity.exceptions.table import ERRORS
 from django_identity.lifecycle.said import effects
 from django_identity.lifecycle.standing import standing
 from django_identity.texts import labels
@@ -19,7 +19,7 @@ from tests.factories import make_identity, make_user
 ROOT = Path(event_types.__file__).parent
 DOCS = Path(__file__).parents[1] / "docs"
 #: The table itself; who plays the service; and what people read for each type.
-MAY_NAME_TYPES = ("event_types.py", "sandbox", "instruments/drill", "texts/labels.py")
+MAY_NAME_TYPES = ("event_types.py", "sandbox", "testing/drill", "texts/labels.py")
 
 
 def files() -> Iterator[tuple[str, ast.Module]]:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin.listing import FILTERS, RecordAdmin
-from django_identity.error_table import hint_of
+from django_identity.exceptions.table import hint_of
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.said import due

@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from django_identity import database
 from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
-from django_identity.error_table import ERRORS
+from django_identity.exceptions.table import ERRORS
 from django_identity.gates.closed import Closed
 from django_identity.gates.gate import Gate, missing_to
 from django_identity.instruments import gate_map

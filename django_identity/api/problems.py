@@ -9,7 +9,7 @@ known, ``kyc_url``, ``request_id`` and ``retry_after``. Status and ``code``:
 - A request of nobody has 401, ``not_authenticated`` and a challenge; in a site's view 403 with the
   same code if the first authentication class has no challenge. (A gate of a plain view has 401 and
   ``not_signed_in``: ``gates.closed``.)
-- An error of ours has those of its row in ``error_table``.
+- An error of ours has those of its row in ``exceptions.table``.
 - Any other error of Django REST framework has its own.
 
 A site may name ``exception_handler`` as its ``EXCEPTION_HANDLER``. Without it a closed gate of the

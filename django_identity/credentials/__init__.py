@@ -6,8 +6,8 @@ What is stored of a credential: ``lifecycle.said.claims``.
 """
 
 from django_identity.credentials.keys import KeySet
-from django_identity.credentials.reasons import RejectionReason
 from django_identity.credentials.sdjwt import verify
 from django_identity.credentials.verified import VerifiedCredential
+from django_identity.exceptions.rejections import RejectionReason
 
 __all__ = ["KeySet", "RejectionReason", "VerifiedCredential", "verify"]

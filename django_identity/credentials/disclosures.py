@@ -8,8 +8,8 @@ from typing import Any
 
 from django_identity import strict_json
 from django_identity.credentials import base64url
-from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
+from django_identity.exceptions.rejections import RejectionReason
 from django_identity.strict_json import JSONObject
 
 DIGEST_MEMBERS = frozenset({"_sd", "_sd_alg", "..."})

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 from django_identity import strict_json
 from django_identity.credentials import base64url
-from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
+from django_identity.exceptions.rejections import RejectionReason
 
 _KEY_SOURCES = frozenset({"jwk", "jku", "x5c", "x5u"})
 MAX_CHARACTERS = 128 * 1024

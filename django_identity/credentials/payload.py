@@ -5,8 +5,8 @@ from typing import Any
 
 from django_identity import strict_json
 from django_identity.credentials.disclosures import freeze
-from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
+from django_identity.exceptions.rejections import RejectionReason
 from django_identity.strict_json import JSONObject
 
 _STRING = frozenset({str})

@@ -19,9 +19,9 @@ from django_identity.credentials.payload import (
     require_parties,
     require_times,
 )
-from django_identity.credentials.reasons import RejectionReason
 from django_identity.credentials.verified import VerifiedCredential
 from django_identity.exceptions import CredentialRejected
+from django_identity.exceptions.rejections import RejectionReason
 
 # The only algorithm; a credential cannot choose another. Prehashed, because hashlib is faster.
 # PyJWT would add a slower conversion of the signature.

@@ -22,8 +22,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
 from django_identity import conf
-from django_identity.backends import drop_ended_session
 from django_identity.exceptions import Recovery
+from django_identity.policy.names import names_for
 from django_identity.reasons import Shortfall
 from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
 from django_identity.texts import advice
@@ -36,6 +36,7 @@ from django_identity.web.pages import (
     why_asked,
 )
 from django_identity.web.problems import CHALLENGE, MEDIA_TYPE, problem_body
+from django_identity.web.sessions import drop_ended_session
 
 ANSWERS = ("redirect", "forbid", "problem")
 OnClosed = (
@@ -92,7 +93,7 @@ class Closed:
             return f"{advised.title}. {advised.sentence} {advised.step}"
         step = _("Continue with %(service)s to show it.")
         heading = heading_of(self.asked)
-        return f"{heading}. {advice.fill(step, advice.names_for(None))}"
+        return f"{heading}. {advice.fill(step, names_for(None))}"
 
     def problem(self) -> dict[str, Any]:
         """The JSON body of the answer."""

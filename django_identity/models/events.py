@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
-from django_identity.event_types import KINDS
+from django_identity.event_types import KINDS, Event
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     SUBJECT_LENGTH,
@@ -20,7 +20,6 @@ from django_identity.models.choices import (
     WhyIgnored,
 )
 from django_identity.models.querysets import WebhookEventManager, digest
-from django_identity.service.webhooks import Event, NamedClaim
 from django_identity.strict_json import JSONObject
 
 NOT_APPLIED_IS_DUE_AFTER = timedelta(minutes=1)
@@ -118,11 +117,6 @@ class WebhookEvent(AttemptedRecord):
     def counts_from(self) -> datetime:
         """When it occurred, by a clock of this site. A time from the future counts as received."""
         return min(self.occurred_at, self.received_at)
-
-    @property
-    def named_claim(self) -> NamedClaim:
-        """The claim that the data names. An event that was emptied names every one."""
-        return NamedClaim.parse(self.payload or {})
 
     @property
     def why_ignored(self) -> WhyIgnored | None:

@@ -14,8 +14,8 @@ from django_identity import conf, database
 from django_identity.models.subjects import SubjectLock
 
 if TYPE_CHECKING:
+    from django_identity.event_types import Event
     from django_identity.models import LinkedIdentity, WebhookEvent
-    from django_identity.service.webhooks import Event
     from django_identity.strict_json import JSONObject
 
 #: A larger number of rows tells an operator nothing more, and would take longer to count.

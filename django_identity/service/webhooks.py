@@ -10,12 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Self
 
-from django_identity.event_types import KINDS, canonical, kind_of
+from django_identity.event_types import KINDS, Event, canonical, kind_of
 from django_identity.exceptions import EventRefused, MalformedAnswer
 from django_identity.secrets import Secret
 from django_identity.service.members import (
@@ -56,40 +55,29 @@ class NamedClaim:
     provider: str = ""
 
     @classmethod
-    def parse(cls, content: JSONObject) -> Self:
-        """Unreadable members are left out. A provider counts only beside a type."""
+    def parse(cls, content: JSONObject | None) -> Self:
+        """Unreadable members are left out. A provider counts only beside a type.
+
+        ``content``: None if the event was emptied. It names every claim then.
+        """
+        if content is None:
+            return cls()
         claim_type = _said(content, "claim_type")
         if not claim_type:
             return cls()
         return cls(claim_type, _said(content, "provider"))
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """The content of one delivery. ``content`` is the event's ``data``.
+def parse_event(body: bytes, *, subject_paths: Iterable[str] = ()) -> Event:
+    """Parse ``body``. ``subject_paths``: where else the subject may be, see ``_subject``.
 
-    ``subject`` is empty if the event names nobody. Then ``members`` has the paths of all members,
-    and leaves out their values.
+    Raises ``EventRefused``, which has only the digest of the body.
     """
-
-    event_id: str = field(repr=False)
-    event_type: str
-    occurred_at: datetime
-    subject: str = field(repr=False)
-    content: JSONObject = field(repr=False)
-    members: tuple[str, ...] = ()
-
-    @classmethod
-    def parse(cls, body: bytes, *, subject_paths: Iterable[str] = ()) -> "Event":
-        """Parse ``body``. ``subject_paths``: where else the subject may be, see ``_subject``.
-
-        Raises ``EventRefused``, which has only the digest of the body.
-        """
-        try:
-            return _event(_members_of(body), subject_paths)
-        except (NotStrictJSON, NotAMoment, MalformedAnswer) as error:
-            detail = f"{error} (body {hashlib.sha256(body).hexdigest()})"
-            raise EventRefused(detail) from None
+    try:
+        return _event(_members_of(body), subject_paths)
+    except (NotStrictJSON, NotAMoment, MalformedAnswer) as error:
+        detail = f"{error} (body {hashlib.sha256(body).hexdigest()})"
+        raise EventRefused(detail) from None
 
 
 def is_signed(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> bool:

@@ -2,7 +2,7 @@
 
 from django import template
 
-from django_identity.error_table import hint_of
+from django_identity.exceptions.table import hint_of
 from django_identity.texts import operators as wording
 from django_identity.texts.advice import distance
 from django_identity.texts.labels import in_words

@@ -15,14 +15,16 @@ from django.utils.safestring import SafeString
 
 from django_identity.lifecycle.ground.values import ClaimValue
 from django_identity.models import StoredClaim
+from django_identity.policy.names import in_full
 from django_identity.requirements import is_level
 from django_identity.texts import labels
-from django_identity.texts.advice import distance, in_full
+from django_identity.texts.advice import distance
 
 register = template.Library()
 
 register.filter(distance)
 register.filter(labels.table_name)
+register.filter(labels.purpose_of)
 register.filter(labels.heading_of)
 register.filter(labels.in_words)
 register.filter(labels.counted_values)

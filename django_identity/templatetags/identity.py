@@ -18,8 +18,9 @@ from django_identity.gates import Gate, claims_of_all, closed_to
 from django_identity.gates.gate import Claims, Session
 from django_identity.lifecycle.standing.standing import may_have_standing
 from django_identity.logs import LogEvent, log
+from django_identity.policy.names import service_name_of
 from django_identity.requirements import NotARequirement
-from django_identity.texts import advice, labels
+from django_identity.texts import labels
 from django_identity.web.pages import address_of
 
 SIZES = ("small", "medium", "large")
@@ -54,7 +55,7 @@ def identity_login_button(
             )
     return {
         "action": address_of("login"),
-        "service": advice.service_name_of(),
+        "service": service_name_of(),
         "label": label,
         "next": next,
         "size": size,

@@ -11,22 +11,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.apps import apps
-from django.conf import settings
-from django.contrib.sites.shortcuts import get_current_site
 from django.http import HttpRequest
 from django.shortcuts import resolve_url
-from django.urls import get_script_prefix
 from django.utils import formats, timezone
 from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import conf, policy
-from django_identity.conf.rules import SERVICE_NAME
-from django_identity.error_table import ERRORS, Row
+from django_identity import policy
 from django_identity.exceptions import IdentityError
+from django_identity.exceptions.table import ERRORS, Row
+from django_identity.policy.names import names_for
 from django_identity.reasons import Shortfall
 from django_identity.service.refusals import POLICY_CODE
 from django_identity.texts import labels
@@ -173,14 +169,6 @@ REASONS: Mapping[str, Advice] = {
 }
 
 
-def service_name_of() -> str:
-    """The service's name for people. The default name is translated."""
-    name = conf.application().service_name
-    if name == SERVICE_NAME:
-        return gettext("your identity service")
-    return name
-
-
 def fill(text: Text, names: Mapping[str, Any]) -> str:
     """``text`` with ``names`` in its places, beginning with a capital letter."""
     if not text:
@@ -226,42 +214,6 @@ def span(begins: datetime, ends: datetime) -> str:
         # Arabic has forms for one and for two of a thing: no number stands beside them.
         return ALONE.sub("", text)
     return text
-
-
-def in_full(moment: datetime) -> str:
-    """Date, time and zone, in the site's time zone."""
-    local = timezone.localtime(moment)
-    # Not ``DATETIME_FORMAT``: it has no zone, and Django has none for Arabic.
-    shape = f"{formats.get_format('DATE_FORMAT')} {formats.get_format('TIME_FORMAT')} T"
-    return formats.date_format(local, shape)
-
-
-def site_name_of(request: HttpRequest | None) -> str:
-    """The site's name by its policy or ``django.contrib.sites``, or an empty text."""
-    name = policy.of_site().site_name
-    if name:
-        return str(name)
-    is_known = request is not None or hasattr(settings, "SITE_ID")
-    if not is_known or not apps.is_installed("django.contrib.sites"):
-        return ""
-    return str(get_current_site(request).name)
-
-
-def names_for(request: HttpRequest | None) -> dict[str, Any]:
-    """The names of service and site.
-
-    ``site`` stands in sentences; ``site_name`` stands alone, and may be empty.
-    """
-    application = conf.application()
-    site_name = site_name_of(request)
-    return {
-        "application": application,
-        "service": service_name_of(),
-        "service_url": application.service_account_url,
-        "site_name": site_name,
-        "home_url": get_script_prefix(),
-        "site": site_name or gettext("this site"),
-    }
 
 
 def page_links() -> list[tuple[str, str]]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from django.apps import apps
-from django.db.models import Model
 from django.utils.functional import Promise
 from django.utils.text import capfirst, get_text_list
 from django.utils.translation import get_language, gettext, ngettext
@@ -188,10 +187,9 @@ def _countries() -> dict[str, dict[str, str]]:
     return loaded
 
 
-def label_of(record: Model, column: str) -> str:
-    """The column's ``verbose_name``."""
-    field = record._meta.get_field(column)
-    return str(capfirst(getattr(field, "verbose_name", column)))
+def purpose_of(table: str) -> Text:
+    """Why the site stores the records of a table."""
+    return PURPOSES[table]
 
 
 def table_name(table: str) -> str:

@@ -16,6 +16,7 @@ from django_identity import conf
 from django_identity.lifecycle.arriving import sign_in
 from django_identity.lifecycle.standing import standing
 from django_identity.models import Purpose
+from django_identity.policy.names import names_for
 from django_identity.requirements import (
     NotARequirement,
     RequiredScope,
@@ -70,7 +71,7 @@ def callback(request: HttpRequest) -> HttpResponseBase:
     user = flow.signed_in_user(request)
     completed = browser.complete_sign_in(request, returned, user=user)
     if completed.linked is not None:
-        names = advice.names_for(request)
+        names = names_for(request)
         done = advice.fill(DONE[completed.purpose], names)
         tell(request, f"{done} {status_words(completed.linked)}")
     return redirect(flow.landing_url(completed.next_url))

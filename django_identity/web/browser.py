@@ -9,13 +9,13 @@ from django.http import HttpRequest, HttpResponseBase
 from django.urls import NoReverseMatch
 
 from django_identity import conf
-from django_identity.backends import begin_session
 from django_identity.lifecycle.arriving import sign_in
 from django_identity.lifecycle.standing import step_up
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
 from django_identity.web import flow
 from django_identity.web.pages import address_of
+from django_identity.web.sessions import begin_session
 
 HOP_MARK = "same_site"
 #: Seconds: as long as a sign-in that is over is known.

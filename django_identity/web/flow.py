@@ -25,11 +25,11 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, database
-from django_identity.backends import drop_ended_session, end_disconnected_session
 from django_identity.boundary import boundary
 from django_identity.exceptions import FlowError, IdentityError, Recovery
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.web.pages import NEVER_CACHED, address_of, error_page, path_of
+from django_identity.web.sessions import drop_ended_session, end_disconnected_session
 
 LONGEST_NEXT = 2000
 #: The address in Django's reason why a form is refused.

@@ -12,13 +12,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from django_identity import policy
-from django_identity.backends import why_session_ended
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.standing.standing import standing_with
 from django_identity.models import LinkedIdentity
+from django_identity.policy.names import names_for
 from django_identity.reasons import Reason
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts import advice
+from django_identity.web.sessions import why_session_ended
 
 #: Marks our messages among those of the site.
 OURS = "identity"
@@ -58,7 +59,7 @@ def page(
     """
     ended, ended_at = why_session_ended(request)
     names: dict[str, Any] = {
-        **advice.names_for(request),
+        **names_for(request),
         "page_links": advice.page_links(),
         "here": path_of(request),
         "session_ended": ended,

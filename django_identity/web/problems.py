@@ -1,7 +1,7 @@
 """The one JSON body of every refusal: a problem of RFC 9457, for gates, permissions and the API.
 
-Status and code are those of ``error_table``, or of a closed gate (``gates.closed``). What the API
-answers: ``api.problems``.
+Status and code are those of ``exceptions.table``, or of a closed gate (``gates.closed``). What the
+API answers: ``api.problems``.
 """
 
 from http import HTTPStatus

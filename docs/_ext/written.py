@@ -69,7 +69,7 @@ def errors() -> str:
         "| code | status | recovery | what the person reads | hint |",
         "|---|---|---|---|---|",
     ]
-    for code, row in import_module("django_identity.error_table").ERRORS.items():
+    for code, row in import_module("django_identity.exceptions.table").ERRORS.items():
         sentence = str(row.sentence) % PLACES
         rows.append(
             f"| `{code}` | {row.status} | `{row.recovery}` | {sentence} | {row.hint} |",

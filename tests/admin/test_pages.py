@@ -14,7 +14,7 @@ from django.utils.formats import date_format
 from django.utils.timezone import localtime
 
 from django_identity.admin import overview
-from django_identity.error_table import ERRORS, hint_of
+from django_identity.exceptions.table import ERRORS, hint_of
 from django_identity.gates import claim_required, recent_sign_in_required
 from django_identity.instruments.signs import charts, of_rows
 from django_identity.lifecycle.ground import runs

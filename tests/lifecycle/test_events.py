@@ -6,7 +6,6 @@ import pytest
 from django.utils import timezone
 
 from django_identity.lifecycle.minute import upkeep
-from django_identity.lifecycle.said import events
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import (
     Consent,
@@ -18,6 +17,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.requirements import RequiredClaim
+from django_identity.service.webhooks import parse_event
 from tests.deliveries import deliver, event_body, post
 from tests.factories import (
     make_claim,
@@ -435,7 +435,7 @@ def test_an_event_that_cannot_be_applied_is_delivered_again(verb, table, stored)
 def test_upkeep_applies_what_a_crash_left():
     """With the content: a named claim alone is revoked."""
     make_claim(linked(), "country_resident", "NG")
-    event = events.Event.parse(event_body("claim.revoked", claim_type="age_over_18"))
+    event = parse_event(event_body("claim.revoked", claim_type="age_over_18"))
     WebhookEvent.objects.stored(event, event.content)
     upkeep.tend()
     assert outcomes() == [""]

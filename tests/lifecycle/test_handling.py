@@ -14,7 +14,7 @@ from django_identity.handlers import on_event
 from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.minute import follow_up, upkeep
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
-from django_identity.service.webhooks import Event
+from django_identity.service.webhooks import parse_event
 from tests.deliveries import deliver, event_body, post
 from tests.factories import make_event, make_identity, make_user
 from tests.lifecycle.broken_statements import refused
@@ -308,7 +308,7 @@ def test_the_handlers_of_a_deletion_run_after_the_erasure(register):
 def stored(event_type, **about):
     """The body of an event whose process died before it was applied. It is due now."""
     body = event_body(event_type, **about)
-    event = Event.parse(body)
+    event = parse_event(body)
     WebhookEvent.objects.stored(event, event.content)
     make_due()
     return body

@@ -167,12 +167,12 @@ lifecycle/arriving/questions.py
 +if identity is not None:
 
 policy-makes-superusers: No policy makes a superuser of somebody's profile.
-policy.py
+policy/__init__.py
 -{"is_staff", "is_superuser", "is_active", "password"}
 +{"is_staff", "is_active", "password"}
 
 code-links-staff: By default a code does not link an account of staff.
-policy.py
+policy/__init__.py
 -return not (profile.by_code and is_privileged(user))
 +return not (profile.by_code and user.is_anonymous)
 """,

@@ -157,10 +157,10 @@ admin/overview.py
 
 DRILL = room(
     "drill",
-    tests=("tests/instruments/test_drill.py",),
+    tests=("tests/testing/test_drill.py",),
     changes="""
 right-unopened: The drill calls no gate right that was open to nobody.
-instruments/drill/report.py
+testing/drill/report.py
 -why = self.untried.get(visit["address"])
 +why = ""
 """,

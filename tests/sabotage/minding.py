@@ -122,7 +122,7 @@ lifecycle/ground/withdrawal.py
 -    retention.empty_events(retention.with_content(identity.subject_digest))
 
 erasure-takes-staff: By default an erasure of the identity leaves an account of staff.
-policy.py
+policy/__init__.py
 -return not made_for_identity or is_privileged(user)
 +return not made_for_identity
 

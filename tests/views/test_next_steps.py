@@ -9,8 +9,8 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from django_identity.backends import BACKEND_PATH
-from django_identity.error_table import ERRORS, Recovery
 from django_identity.exceptions import IdentityError
+from django_identity.exceptions.table import ERRORS, Recovery
 from django_identity.gates import Gate, closed_to
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions

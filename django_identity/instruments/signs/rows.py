@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from django.db.models import QuerySet
 
-from django_identity.error_table import hint_of
 from django_identity.exceptions import SealedValueUnreadable
+from django_identity.exceptions.table import hint_of
 from django_identity.instruments.signs.finding import (
     Diagnosis,
     Finding,

@@ -11,7 +11,7 @@ from django.utils.http import parse_http_date_safe
 from django_identity import exceptions
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
-from django_identity.error_table import hint_of
+from django_identity.exceptions.table import hint_of
 from django_identity.instruments.signs.finding import (
     Diagnosis,
     Finding,

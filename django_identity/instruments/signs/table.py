@@ -13,9 +13,9 @@ from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.error_table import ERRORS, hint_of
 from django_identity.event_types import KINDS
 from django_identity.exceptions import ReauthorizationNeeded
+from django_identity.exceptions.table import ERRORS, hint_of
 from django_identity.instruments.signs.finding import Diagnosis, Finding, Severity
 from django_identity.lifecycle.ground import runs
 from django_identity.models import (

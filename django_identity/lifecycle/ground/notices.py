@@ -16,8 +16,8 @@ from django.utils import timezone
 from django_identity import conf, database, policy
 from django_identity.conf.rules import origin_of
 from django_identity.logs import LogEvent, log_trouble
+from django_identity.policy.names import in_full, names_for
 from django_identity.service.answers import Profile
-from django_identity.texts.advice import in_full, names_for
 
 LONGEST_NAME = 20
 LONGEST_DOMAIN = 40

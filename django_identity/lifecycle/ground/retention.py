@@ -14,11 +14,10 @@ from django.db.models import Case, F, Q, QuerySet, When
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.event_types import KINDS, Effect, types_of
+from django_identity.event_types import KINDS, Effect, Event, types_of
 from django_identity.handlers import handlers_of
 from django_identity.models import WebhookEvent
 from django_identity.models.choices import Columns
-from django_identity.service.webhooks import Event
 from django_identity.strict_json import JSONObject
 
 #: The members of an event's data that the specification and this package name.

@@ -10,7 +10,7 @@ either after one of these:
 - Django's own: the account is disabled, its password or ``SECRET_KEY`` has changed, or the session
   has expired.
 
-``backends.why_session_ended`` tells the person of a revocation or an erasure.
+``web.sessions.why_session_ended`` tells the person of a revocation or an erasure.
 """
 
 from collections.abc import Collection

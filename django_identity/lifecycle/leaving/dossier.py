@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Model, Q, QuerySet
-from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 
 from django_identity import database
@@ -23,7 +23,6 @@ from django_identity.models import (
 )
 from django_identity.models.flows import COMPLETED
 from django_identity.policy import profile_fields
-from django_identity.texts import labels
 
 MOST_SHOWN = 100
 EVENTS = "webhookevent"
@@ -93,18 +92,17 @@ class Place:
 
 
 #: The label of a column, and its value as people read it.
-Fact = tuple[str | Promise, Any]
+Fact = tuple[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The records of one table about a person: their name, and why the site stores them.
+    """The records of one table about a person.
 
     ``count``: the number of all records; ``records``: the newest ones.
     """
 
-    title: str | Promise
-    purpose: str | Promise
+    table: str
     count: int
     records: tuple[list[Fact], ...]
 
@@ -249,7 +247,7 @@ def dossier_of(user: AbstractBaseUser) -> Dossier:
         identity,
         grant,
         sections=tuple(section for section in sections if section.records),
-        names=tuple((labels.label_of(user, name), text) for name, text in names),
+        names=tuple((_label_of(user, name), text) for name, text in names),
     )
 
 
@@ -276,12 +274,7 @@ def _section(person: Person, place: Place) -> Section:
     if count == MOST_SHOWN:
         # There may be more than were read.
         count = rows.count()
-    return Section(
-        labels.table_name(place.table),
-        labels.PURPOSES[place.table],
-        count,
-        records,
-    )
+    return Section(place.table, count, records)
 
 
 def _record(row: Model, columns: tuple[str, ...]) -> list[Fact]:
@@ -289,8 +282,14 @@ def _record(row: Model, columns: tuple[str, ...]) -> list[Fact]:
     for name in columns:
         shown = _for_people(row, name)
         if shown not in (None, "", []):
-            record.append((labels.label_of(row, name), shown))
+            record.append((_label_of(row, name), shown))
     return record
+
+
+def _label_of(row: Model, column: str) -> str:
+    """The column's ``verbose_name``."""
+    field = row._meta.get_field(column)
+    return str(capfirst(getattr(field, "verbose_name", column)))
 
 
 def _for_people(row: Model, name: str) -> Any:

@@ -38,6 +38,7 @@ from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import LONGEST_NAME, without_controls
+from django_identity.service.webhooks import NamedClaim
 from django_identity.strict_json import JSONObject
 
 #: The scope that covers claims.
@@ -335,7 +336,7 @@ def revoke_new(
         if kind_of(event.event_type).effect is not Effect.REVOKE_CLAIM:
             continue
         since = clocks.revoked_from(event.occurred_at, issued_at=issued_at)
-        named = event.named_claim.claim_type
+        named = NamedClaim.parse(event.payload).claim_type
         for row in rows:
             if named in ("", row.claim_type):
                 row.revoked_at = row.revoked_at or since

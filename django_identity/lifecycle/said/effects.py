@@ -35,7 +35,7 @@ from django_identity.models import (
     RevokedBy,
     WebhookEvent,
 )
-from django_identity.service.webhooks import REJECTED
+from django_identity.service.webhooks import REJECTED, NamedClaim
 
 KYC_CLAIM = "kyc_verified"
 #: What takes the level away, and the KYC status then.
@@ -97,7 +97,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
 
     The KYC claim may be revoked because the verification is invalid, so its level no longer counts.
     """
-    named = event.named_claim
+    named = NamedClaim.parse(event.payload)
     since = _revoked_since(event, identity)
     if since is not None:
         rows = identity.claims.all()
@@ -180,7 +180,8 @@ def take_level_away(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     status = STATUS_THEN.get(kind_of(event.event_type).effect)
     if status is None or not identity.allows(*kyc.SCOPES):
         return False
-    if status != REJECTED and event.named_claim.claim_type not in ("", KYC_CLAIM):
+    named = NamedClaim.parse(event.payload)
+    if status != REJECTED and named.claim_type not in ("", KYC_CLAIM):
         return False
     said_at = identity.kyc_said_at
     at = event.counts_from

@@ -25,14 +25,14 @@ from django.db.models import Exists, Q
 from django.utils import timezone
 
 from django_identity import background, conf, database, exceptions, signals
-from django_identity.event_types import KINDS, Effect, kind_of, types_of
+from django_identity.event_types import KINDS, Effect, Event, kind_of, types_of
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle.ground import attempts, clocks, kyc, retention
 from django_identity.lifecycle.said import effects
 from django_identity.logs import LogEvent, log
 from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent
 from django_identity.models.choices import WhyIgnored
-from django_identity.service.webhooks import Event, is_signed
+from django_identity.service.webhooks import is_signed, parse_event
 
 #: Two servers of a site have two clocks.
 SERVERS_DIFFER_BY = timedelta(seconds=10)
@@ -64,7 +64,7 @@ def receive(body: bytes, *, signature: str) -> None:
     # demands it, too ("Webhook signature").
     if not is_signed(body, signature=signature, secrets=application.webhook_secrets):
         raise exceptions.EventRefused(code="signature_invalid")
-    event = Event.parse(body, subject_paths=application.event_subject_paths)
+    event = parse_event(body, subject_paths=application.event_subject_paths)
     try:
         row, is_repeat = database.tried_again(partial(_store_and_apply, event))
     except Error as error:

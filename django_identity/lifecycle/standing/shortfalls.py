@@ -12,8 +12,8 @@ from django_identity import conf, database
 from django_identity.conf.rules import CLAIMS_SCOPE
 from django_identity.exceptions import CredentialRejected
 from django_identity.lifecycle.ground import kyc, withdrawal
-from django_identity.models import Consent, LinkedIdentity, StoredClaim
-from django_identity.reasons import Reason, Shortfall, revocation_reason
+from django_identity.models import Consent, LinkedIdentity, RevokedBy, StoredClaim
+from django_identity.reasons import Reason, Shortfall
 from django_identity.service.webhooks import REJECTED, VERIFIED
 
 
@@ -86,6 +86,13 @@ def _may_be_allowed(scope: str, identity: LinkedIdentity) -> bool:
     """Whether the site asks for ``scope``, and the person has yet to allow it."""
     scopes = conf.application().scopes
     return scope in scopes and scope not in identity.scopes
+
+
+def revocation_reason(revoked_by: str) -> Reason:
+    """Why all gates are closed after a revocation: the person ended the consent, or the site."""
+    if revoked_by == RevokedBy.SITE:
+        return Reason.ENDED_BY_SITE
+    return Reason.CONSENT_REVOKED
 
 
 def why_session_ended(key: str) -> tuple[str, datetime | None]:

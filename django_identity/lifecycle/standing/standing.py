@@ -31,7 +31,7 @@ from django_identity.lifecycle.ground.values import ClaimValue
 from django_identity.lifecycle.standing import shortfalls
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.querysets import Changes
-from django_identity.reasons import Reason, Shortfall, revocation_reason
+from django_identity.reasons import Reason, Shortfall
 from django_identity.requirements import (
     RecentSignIn,
     RequiredClaim,
@@ -303,6 +303,6 @@ def _standing(identity: LinkedIdentity | None) -> Standing:
     if identity is None:
         return _nobody()
     if identity.consent != Consent.GRANTED:
-        reason = revocation_reason(identity.revoked_by)
+        reason = shortfalls.revocation_reason(identity.revoked_by)
         return Standing(barrier=Shortfall(reason, since=identity.revoked_at))
     return standing_with(identity, identity.claims.all())

@@ -13,10 +13,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from django_identity.instruments import gate_map
-from django_identity.instruments.drill import Refused, Report, drill
-from django_identity.instruments.drill.report import RIGHT
 from django_identity.management.command import INTERRUPTED, IdentityCommand
 from django_identity.requirements import NotARequirement
+from django_identity.testing.drill import Refused, Report, drill
+from django_identity.testing.drill.report import RIGHT
 from django_identity.testing.sandbox import SandboxError
 
 #: Of each kind of things that the drill cannot judge; the evidence has all.

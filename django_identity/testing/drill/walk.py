@@ -13,23 +13,6 @@ from django_identity import database
 from django_identity.backends import BACKEND_PATH
 from django_identity.event_types import EventType
 from django_identity.gates import closed_to
-from django_identity.instruments.drill import findings, remains
-from django_identity.instruments.drill.doors import (
-    CLOSED,
-    OPEN,
-    Door,
-    new_browser,
-    outcome_of,
-)
-from django_identity.instruments.drill.person import (
-    NOWHERE,
-    REJECTED,
-    NotTried,
-    Person,
-    PolicyRefuses,
-    StepFailed,
-)
-from django_identity.instruments.drill.report import CANNOT_TELL, RIGHT, WRONG
 from django_identity.lifecycle.minute import upkeep
 from django_identity.models import (
     ErasureReceipt,
@@ -37,6 +20,23 @@ from django_identity.models import (
 )
 from django_identity.requirements import RequiredClaim, RequiredLevel
 from django_identity.testing import browser as pages
+from django_identity.testing.drill import findings, remains
+from django_identity.testing.drill.doors import (
+    CLOSED,
+    OPEN,
+    Door,
+    new_browser,
+    outcome_of,
+)
+from django_identity.testing.drill.person import (
+    NOWHERE,
+    REJECTED,
+    NotTried,
+    Person,
+    PolicyRefuses,
+    StepFailed,
+)
+from django_identity.testing.drill.report import CANNOT_TELL, RIGHT, WRONG
 from django_identity.testing.erased import known_of
 from django_identity.testing.events import deliver_event
 from django_identity.testing.sandbox import SandboxError

@@ -11,19 +11,19 @@ from django.http import HttpResponse
 
 from django_identity import conf
 from django_identity.instruments import gate_map
-from django_identity.instruments.drill import findings
-from django_identity.instruments.drill.doors import Door, doors_of, outcome_of
-from django_identity.instruments.drill.person import Scene
-from django_identity.instruments.drill.report import Report
-from django_identity.instruments.drill.walk import Visitor
 from django_identity.management.commands import identity_drill
 from django_identity.policy import IdentityPolicy
+from django_identity.testing.drill import findings
+from django_identity.testing.drill.doors import Door, doors_of, outcome_of
+from django_identity.testing.drill.person import Scene
+from django_identity.testing.drill.report import Report
+from django_identity.testing.drill.walk import Visitor
 from django_identity.testing.sandbox import RunningSandbox
 from tests.commands.run_command import run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.urls("tests.instruments.drilled_urls"),
+    pytest.mark.urls("tests.testing.drilled_urls"),
 ]
 STEPS = (
     "nobody",

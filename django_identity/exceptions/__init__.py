@@ -31,7 +31,7 @@
     ├── ReauthorizationNeeded              the grant is dead; the person must sign in again
     └── SealedValueUnreadable              no key of ENCRYPTION_KEYS decrypts a stored value
 
-``code`` says which error it is: ``error_table`` has a row for each. Messages contain codes and
+``code`` says which error it is: ``table`` has a row for each. Messages contain codes and
 endpoint names alone, so data of persons stays out.
 """
 
@@ -39,15 +39,13 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 
-from django_identity.error_table import ERRORS
-from django_identity.error_table import Recovery as Recovery
-
-if TYPE_CHECKING:
-    from django_identity.credentials.reasons import RejectionReason
+from django_identity.exceptions.rejections import RejectionReason
+from django_identity.exceptions.table import ERRORS
+from django_identity.exceptions.table import Recovery as Recovery
 
 # The seconds that a person is asked to wait for a busy service.
 LONGEST_WAIT = 60.0

@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 
 from django_identity import database
 from django_identity.event_types import EventType
-from django_identity.instruments.drill import findings
-from django_identity.instruments.drill.doors import (
+from django_identity.lifecycle.arriving.questions import REFUSALS
+from django_identity.models import LinkedIdentity
+from django_identity.testing import browser as pages
+from django_identity.testing.drill import findings
+from django_identity.testing.drill.doors import (
     Door,
     new_browser,
     path_of,
 )
-from django_identity.instruments.drill.report import Report
-from django_identity.lifecycle.arriving.questions import REFUSALS
-from django_identity.models import LinkedIdentity
-from django_identity.testing import browser as pages
+from django_identity.testing.drill.report import Report
 from django_identity.testing.events import deliver_event
 from django_identity.testing.sandbox import RunningSandbox
 

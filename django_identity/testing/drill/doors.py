@@ -14,10 +14,10 @@ from django.urls import Resolver404, resolve
 
 from django_identity.gates import Gate
 from django_identity.gates.closed import ANSWERS
-from django_identity.instruments.drill.report import Report
 from django_identity.instruments.gate_map import Address
 from django_identity.instruments.gate_map.reading import Guard, Reading
 from django_identity.requirements import RequiredClaim, Requirement, is_level
+from django_identity.testing.drill.report import Report
 from django_identity.web.pages import address_of
 
 COUNTRY = "country_resident"

@@ -11,8 +11,8 @@ from unittest.mock import patch
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY
 
-from django_identity.instruments.drill.report import Report
 from django_identity.instruments.gate_map import Address
+from django_identity.testing.drill.report import Report
 
 #: Methods that change nothing.
 SAFE = {"", "get", "head", "options", "trace"}

@@ -10,7 +10,7 @@ from django.core.cache.backends import locmem
 from django.db import connections
 
 from django_identity.instruments import audit
-from django_identity.instruments.drill.report import Report
+from django_identity.testing.drill.report import Report
 
 
 def search(known: audit.Known, report: Report) -> None:
