@@ -2,6 +2,6 @@
 
 - ``signs``: all that needs an operator (``identity_doctor``, and the overview of the admin)
 - ``gate_map``: every address and its requirements (``identity_gates``)
-- ``drill``: the promises, tried at the site itself (``identity_drill``)
+- ``audit``: whether any table still has anything of a person (``identity_erase --audit``)
 - ``verify``: the checks of one credential (``identity_verify``)
 """

@@ -8,6 +8,7 @@
 - ``sandbox``: the sandbox as a separate process, and accounts there
 - ``clock``: moves the clock, to test claims, grants and sessions that expire
 - ``assert_erased``: whether an erasure left anything in any table
+- ``drill``: the promises, tried at the site itself (``identity_drill``)
 """
 
 from django_identity.testing.erased import assert_erased
