@@ -28,13 +28,7 @@ from django_identity.reasons import Shortfall
 from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
 from django_identity.texts import advice
 from django_identity.texts.labels import heading_of
-from django_identity.web.pages import (
-    NEVER_CACHED,
-    address_of,
-    page,
-    path_of,
-    why_asked,
-)
+from django_identity.web.pages import NEVER_CACHED, address_of, page, path_of, why_asked
 from django_identity.web.problems import CHALLENGE, MEDIA_TYPE, problem_body
 from django_identity.web.sessions import drop_ended_session
 

@@ -13,9 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import database
-from django_identity.models import (
-    Environment,
-)
+from django_identity.models import Environment
 from django_identity.texts.advice import distance, span
 
 Words = str | Promise

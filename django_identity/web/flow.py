@@ -10,12 +10,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AbstractBaseUser
-from django.http import (
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    UnreadablePostError,
-)
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, UnreadablePostError
 from django.middleware.csrf import CsrfViewMiddleware
 from django.shortcuts import redirect, resolve_url
 from django.urls import reverse

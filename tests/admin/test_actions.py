@@ -15,12 +15,7 @@ from django.utils import timezone
 from django_identity.admin import actions, events, receipts
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing.standing import standing_of
-from django_identity.models import (
-    Consent,
-    ErasureReceipt,
-    LinkedIdentity,
-    TokenGrant,
-)
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests import fake_service
 from tests.admin.operators import (

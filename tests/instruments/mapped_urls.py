@@ -14,14 +14,7 @@ from rest_framework.response import Response
 
 from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import ClaimRequiredMixin, claim_required
-from tests.gates.gated_views import (
-    Added,
-    AdultMixin,
-    Endpoint,
-    Page,
-    adult,
-    verified,
-)
+from tests.gates.gated_views import Added, AdultMixin, Endpoint, Page, adult, verified
 from tests.gates.gated_views import view as open_view
 
 

@@ -19,10 +19,7 @@ from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 from rest_framework.viewsets import ViewSet
 
-from django_identity.api.permissions import (
-    HasClaim,
-    HasKycLevel,
-)
+from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import (
     ClaimRequiredMixin,
     claim_required,

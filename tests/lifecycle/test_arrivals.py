@@ -16,12 +16,7 @@ from django_identity.lifecycle.leaving import disconnecting
 from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim
 from tests.credentials import issuer
 from tests.deliveries import deliver
-from tests.factories import (
-    make_grant,
-    make_identity,
-    make_identity_by_code,
-    make_user,
-)
+from tests.factories import make_grant, make_identity, make_identity_by_code, make_user
 from tests.lifecycle.refetches import refetched
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in

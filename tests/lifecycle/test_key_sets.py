@@ -20,14 +20,7 @@ from django_identity.exceptions import (
 from django_identity.lifecycle.said import key_sets
 from django_identity.service.answers import ClaimsAnswer
 from tests.credentials import issuer
-from tests.fake_service import (
-    answer,
-    html,
-    http,
-    redirect_to,
-    serving,
-    truncated,
-)
+from tests.fake_service import answer, html, http, redirect_to, serving, truncated
 
 KEYS = {"key-1": issuer.KEY, "key-2": issuer.OTHER_KEY}
 

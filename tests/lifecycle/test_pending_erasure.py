@@ -22,13 +22,7 @@ from django_identity.models import (
 )
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
-from tests.factories import (
-    make_claim,
-    make_event,
-    make_grant,
-    make_identity,
-    make_user,
-)
+from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
 from tests.fake_service import PROFILE
 from tests.lifecycle.commands import said_by
 from tests.lifecycle.grants import of_users

@@ -16,11 +16,7 @@ from django_identity.lifecycle.ground import sealing
 from django_identity.lifecycle.operators import rotation
 from django_identity.lifecycle.operators.rotation import Rotated
 from django_identity.lifecycle.said import grants
-from django_identity.models import (
-    AuthorizationRequest,
-    LinkedIdentity,
-    TokenGrant,
-)
+from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests.factories import change_each, make_identity, make_user

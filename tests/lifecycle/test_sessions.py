@@ -21,13 +21,7 @@ from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGr
 from tests import urls
 from tests.deliveries import deliver
 from tests.example_counts import spread
-from tests.factories import (
-    LONG_AGO,
-    make_claim,
-    make_grant,
-    make_identity,
-    make_user,
-)
+from tests.factories import LONG_AGO, make_claim, make_grant, make_identity, make_user
 from tests.sign_in import begin, come_back, is_signed_in, sign_in, signed_in_as
 from tests.snippets import module_of
 from tests.views.connect.pages import LOCAL, browser_of

@@ -6,12 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import (
-    InterfaceError,
-    InternalError,
-    OperationalError,
-    transaction,
-)
+from django.db import InterfaceError, InternalError, OperationalError, transaction
 from django.test import override_settings
 from django.utils import timezone
 
@@ -36,14 +31,7 @@ from django_identity.models import TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests.factories import make_grant, make_identity, make_user
-from tests.fake_service import (
-    answer,
-    html,
-    http,
-    refusal,
-    reset,
-    truncated,
-)
+from tests.fake_service import answer, html, http, refusal, reset, truncated
 from tests.lifecycle.broken_statements import refused
 from tests.lifecycle.grants import announced, expired, stored
 

@@ -12,15 +12,7 @@ import pytest
 import trustme
 
 from django_identity.sandbox import sandbox_application
-from tests.sandbox.driver import (
-    ADA,
-    TLS,
-    Application,
-    Person,
-    Pkce,
-    Sandbox,
-    started,
-)
+from tests.sandbox.driver import ADA, TLS, Application, Person, Pkce, Sandbox, started
 from tests.sandbox.receiver import Receiver
 
 pytestmark = pytest.mark.integration

@@ -20,20 +20,10 @@ from django_identity.reasons import Reason
 from django_identity.texts.advice import REASONS
 from django_identity.web import answers, flow
 from tests.deliveries import deliver
-from tests.factories import (
-    again,
-    make_claim,
-    make_identity,
-    make_user,
-    people,
-)
+from tests.factories import again, make_claim, make_identity, make_user, people
 from tests.sign_in import begin, come_back, sign_in
 from tests.views.bad_input.refusals import CutOff, lines_of_ours
-from tests.views.connect.pages import (
-    LOCAL,
-    browser_of,
-    buttons,
-)
+from tests.views.connect.pages import LOCAL, browser_of, buttons
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

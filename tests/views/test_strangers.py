@@ -12,11 +12,7 @@ from django.urls import reverse
 from django_identity.lifecycle.arriving import connect as codes
 from django_identity.lifecycle.leaving import pending_erasures
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import (
-    ErasureReceipt,
-    LinkedIdentity,
-    LinkedVia,
-)
+from django_identity.models import ErasureReceipt, LinkedIdentity, LinkedVia
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
 from tests.example_counts import spread

@@ -17,9 +17,7 @@ from django_identity.models import (
     StoredClaim,
     WebhookEvent,
 )
-from django_identity.service.answers import (
-    TokenAnswer,
-)
+from django_identity.service.answers import TokenAnswer
 
 
 class Stored(NamedTuple):

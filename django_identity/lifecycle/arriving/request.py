@@ -8,11 +8,7 @@ from typing import Any
 from django_identity.conf.rules import Scopes
 from django_identity.lifecycle.ground.verified import VerifiedAnswer
 from django_identity.models import Purpose
-from django_identity.service.answers import (
-    KycStatus,
-    Profile,
-    TokenAnswer,
-)
+from django_identity.service.answers import KycStatus, Profile, TokenAnswer
 
 
 class Arrival(StrEnum):

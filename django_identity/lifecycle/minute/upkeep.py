@@ -21,12 +21,7 @@ from django_identity.lifecycle.ground.attempts import Stop
 from django_identity.lifecycle.leaving import pending_erasures
 from django_identity.lifecycle.minute import follow_up, refetch
 from django_identity.lifecycle.said import due
-from django_identity.logs import (
-    LogEvent,
-    log_failure,
-    log_trouble,
-    models_in_the_way,
-)
+from django_identity.logs import LogEvent, log_failure, log_trouble, models_in_the_way
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,

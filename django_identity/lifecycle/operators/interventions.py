@@ -13,12 +13,7 @@ from django_identity.lifecycle.ground import notices, withdrawal
 from django_identity.lifecycle.leaving import disconnecting, erasure, pending_erasures
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.minute.upkeep import Refetched
-from django_identity.models import (
-    Consent,
-    ErasureReceipt,
-    LinkedIdentity,
-    RevokedBy,
-)
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, RevokedBy
 
 #: So few that no lock is held for long.
 LINKS_AT_ONCE = 200

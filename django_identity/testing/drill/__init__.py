@@ -15,12 +15,7 @@ from django_identity.instruments import gate_map
 from django_identity.requirements import NotARequirement
 from django_identity.testing.drill import findings
 from django_identity.testing.drill.doors import doors_of
-from django_identity.testing.drill.person import (
-    NOWHERE,
-    NotTried,
-    Scene,
-    StepFailed,
-)
+from django_identity.testing.drill.person import NOWHERE, NotTried, Scene, StepFailed
 from django_identity.testing.drill.report import Report
 from django_identity.testing.drill.walk import Visitor
 from django_identity.testing.drill.world import Refused, own_world

@@ -9,11 +9,7 @@ from django_identity.lifecycle.arriving.questions import REFUSALS
 from django_identity.models import LinkedIdentity
 from django_identity.testing import browser as pages
 from django_identity.testing.drill import findings
-from django_identity.testing.drill.doors import (
-    Door,
-    new_browser,
-    path_of,
-)
+from django_identity.testing.drill.doors import Door, new_browser, path_of
 from django_identity.testing.drill.report import Report
 from django_identity.testing.events import deliver_event
 from django_identity.testing.sandbox import RunningSandbox

@@ -14,10 +14,7 @@ from django_identity.backends import BACKEND_PATH
 from django_identity.event_types import EventType
 from django_identity.gates import closed_to
 from django_identity.lifecycle.minute import upkeep
-from django_identity.models import (
-    ErasureReceipt,
-    StoredClaim,
-)
+from django_identity.models import ErasureReceipt, StoredClaim
 from django_identity.requirements import RequiredClaim, RequiredLevel
 from django_identity.testing import browser as pages
 from django_identity.testing.drill import findings, remains
