@@ -52,10 +52,8 @@ def problems_of(rules: IdentityPolicy, application: Application) -> Problems:
 
 
 def may_query(field: Field[Any, Any]) -> bool:
-    """Whether the field's default may ask the database, or its validation, as a foreign key's."""
-    if not field.has_default():
-        return False
-    return callable(field.default) or field.is_relation
+    """Whether the field's default may ask the database."""
+    return field.has_default() and callable(field.default)
 
 
 def _same_for_everybody(user: AbstractBaseUser) -> Iterator[str]:
