@@ -35,8 +35,7 @@ def documents_of(
     # The key of anything else may be the key of somebody else's account.
     if not may_have_standing(whose):
         raise DocumentsNotAllowed("not an account of this site")
-    here = LinkedIdentity.objects.served()
-    identity = here.filter(user_id=whose.pk).first()
+    identity = LinkedIdentity.objects.of_user(whose.pk)
     if identity is None:
         raise DocumentsNotAllowed("the person has no linked identity")
     # The name of the request's URL, or the dotted path of its view.

@@ -193,6 +193,15 @@ def test_the_policy_decides_about_each_scope(client, identity, monkeypatch):
     assert client.get("/listing/").status_code == 403
 
 
+def test_a_row_that_no_event_finds_has_no_documents(identity, monkeypatch):
+    """SQL has changed it: the end of the consent would not reach it."""
+    staff = browser_of(make_user("officer", is_staff=True))
+    monkeypatch.setattr(IdentityPolicy, "may_read_documents", staff_alone)
+    LinkedIdentity.objects.filter(pk=identity.pk).update(subject_digest="0" * 64)
+
+    assert staff.get(f"/passport/?of={identity.user.username}").status_code == 403
+
+
 def test_nothing_but_an_account_has_documents(identity, monkeypatch):
     """The key of a row of another table is the account's of another person."""
     monkeypatch.setattr(IdentityPolicy, "may_read_documents", staff_alone)
