@@ -2,8 +2,8 @@
 
 A policy, a receiver or a user model of the site may raise anything in the middle of a flow. An
 error tracker would keep the error's message and the variables of our frames, and both may have data
-about a person. So a door lets neither out. The log gets the error as text, and the caller gets one
-error of ours.
+about a person. So a door lets neither out. The log gets the error's class and place, never its
+message (``logs.log_trouble``). The caller gets ``UnexpectedError`` with the same reference.
 
 Each call from outside comes in by one door: a page, an endpoint of the API, a page of the admin, a
 gate, a task, a command, the backend, or a function of ``flows``. The rooms below have no door.
@@ -99,8 +99,7 @@ def is_seen() -> bool:
 def told(error: Exception) -> Exception:
     """What leaves in place of ``error``, without a frame and without a cause.
 
-    Errors of ours, and answers to the person, stand for themselves. Any other error is logged as
-    text.
+    Errors of ours, and answers to the person, stand for themselves. Any other error is logged.
     """
     stands_for_it = _stand_in(error)
     stands_for_it.__cause__ = stands_for_it.__context__ = None

@@ -1,9 +1,9 @@
-"""The door: what a site's own code may call.
+"""The functions that a site's own code may call.
 
 Errors leave as ``boundary`` says, so each function also raises ``UnexpectedError`` (the site's own
 code failed) and ``StorageUnavailable`` (the database did not answer), each without a variable of
 ours. The faces of the package are doors themselves, and call ``lifecycle``. A face that answers an
-error itself calls a function of this door.
+error itself calls a function of this file.
 """
 
 from django_identity.boundary import boundary

@@ -1,5 +1,7 @@
 """``@on_event("kyc.verified")``: the site's own code for every event of a type.
 
+What the package itself does with an event: ``lifecycle/said/effects.py``.
+
 A handler gets the ``WebhookEvent`` in a task, in its own transaction, after the event was stored
 and applied. If a handler raises an error, it is tried twelve times within a day. The error rolls
 back only the handler's own changes, and other handlers go on. A handler must be idempotent: if the

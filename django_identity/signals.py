@@ -1,7 +1,7 @@
 """Signals for the site. Each signal is sent after the commit, with keyword arguments only.
 
-``identity`` is a ``LinkedIdentity``, ``user`` the site's user. If a receiver raises an error, the
-log has it as text, and all changes stay.
+``identity`` is a ``LinkedIdentity``, ``user`` the site's user. If a receiver raises an error, all
+changes stay, and the log gets the error's class and place.
 """
 
 import logging

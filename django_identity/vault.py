@@ -1,7 +1,7 @@
 """Encryption at rest, by Fernet (AES-128-CBC with HMAC-SHA256) under the application's keys.
 
-The first of ``ENCRYPTION_KEYS`` encrypts, and each of them opens. A sealed text begins with its
-context as a line of JSON, so a value copied to another row or column stays closed.
+The first of ``ENCRYPTION_KEYS`` encrypts, and each of them opens. The encrypted text begins with
+its context as a line of JSON, so a value copied to another row or column stays closed.
 """
 
 import base64

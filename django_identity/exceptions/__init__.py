@@ -294,7 +294,7 @@ class DocumentsNotAllowed(IdentityError, PermissionDenied):
 
 
 class EventRefused(IdentityError):
-    """A delivery that is refused. Delivering the same again fails again."""
+    """A delivery that is not acknowledged. After a change of the settings the same may succeed."""
 
     code = "event_unreadable"
 

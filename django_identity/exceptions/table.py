@@ -1,6 +1,8 @@
 """The table of errors: what pages, the API, the admin, the doctor, logs and docs say about a code.
 
-A sentence may have the places ``service`` and ``site``.
+A sentence may have the places ``service`` and ``site``. A person sees it on a page
+(``web.flow.problem_page``; after a callback ``web.answers`` leads there) or in a problem
+(``api.problems``), with the status of the row.
 """
 
 from collections.abc import Mapping

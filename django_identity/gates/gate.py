@@ -1,4 +1,7 @@
-"""A gate, and whether it is open to a person. ``lifecycle/standing/standing.py`` has the rules."""
+"""A gate, and whether it is open to a person.
+
+``lifecycle/standing/standing.py`` has the rules, and all that closes a gate.
+"""
 
 import inspect
 from collections.abc import Callable, Iterable, MutableMapping

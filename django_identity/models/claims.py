@@ -12,7 +12,7 @@ from django_identity.models.identity import LinkedIdentity
 
 
 class StoredClaim(Record):
-    """One claim. The credential proves it if ``valid_until`` is set; else it is only listed."""
+    """One claim. With ``valid_until`` a credential has disclosed it; else it is only listed."""
 
     identity = models.ForeignKey(
         LinkedIdentity,
@@ -26,7 +26,8 @@ class StoredClaim(Record):
     issued_at = models.DateTimeField(_("issued"), blank=True, null=True)
     # The claim's own end, whatever the credential's.
     expires_at = models.DateTimeField(_("expires"), blank=True, null=True)
-    # The end of the proof: the earlier of both ends. Empty: the claim is not proven.
+    # The end of the proof: the claim's own end or the credential's, at most 24 hours after it was
+    # read (``said.claims``). Empty: the claim is not proven.
     valid_until = models.DateTimeField(_("valid until"), blank=True, null=True)
     revoked_at = models.DateTimeField(_("revoked"), blank=True, null=True)
 

@@ -45,8 +45,8 @@ class Version(models.PositiveIntegerField):  # type: ignore[type-arg]  # not at 
 class LinkedIdentity(Record):
     """The link between one subject and one user, in one environment.
 
-    Its writers lock the row. A re-fetch writes by one conditional statement instead
-    (``change_unchanged``, ``due``). They are:
+    Its writers lock the row, or write by one statement (``change_unchanged``, ``due``,
+    ``revoke_listed``). They are:
 
     - a sign-in or a code: ``linking``, with the columns of ``arrivals``;
     - an event: ``effects``, and for the end of a consent ``withdrawal``;

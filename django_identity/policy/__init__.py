@@ -13,6 +13,8 @@ A policy may refuse
   (``leaving.pending_erasures``);
 - documents: ``may_read_documents`` (``documents.reading``);
 - a claim's value, so that its gate stays closed: ``claim_value`` (``ground.values``).
+
+How an error that a policy raises leaves the package: ``boundary``.
 """
 
 from __future__ import annotations

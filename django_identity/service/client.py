@@ -6,7 +6,7 @@ Its callers:
 - a re-fetch: ``refetch`` (level, claims); documents: ``documents.reading``. Both by
   ``tokens.Reader``, which refreshes the token if necessary
 - the verification: ``key_sets`` (the published keys)
-- the doctor: ``instruments.signs.service`` (the keys, and whether the client is known)
+- the doctor: ``instruments.signs.service`` (the keys, a refresh and a profile that must be refused)
 - a site's own code alone: ``verify_claims``, ``rotate_secret``, ``create_test_user``
 """
 

@@ -1,9 +1,9 @@
 """Who may link an identity, and who signs in: one table, and how a case is found in it.
 
-``linking`` follows it, and refuses some more: an account that is disabled, hidden by the site's
-manager, or waits for its erasure; a consent that was revoked meanwhile; an e-mail address of
-another account; fields that the site or the database refuses. An account that waits for approval is
-linked, and gets no session.
+A case that is allowed here may still be refused: by the policy (``questions``), or by ``linking``,
+for an account that is disabled, hidden by the site's manager, or waits for its erasure; a consent
+that was revoked meanwhile; an e-mail address of another account; fields that the site or the
+database refuses. An account that waits for approval is linked, and gets no session.
 """
 
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ LINKS = Allow(LinkedVia.OAUTH, asks=(Question.MAY_LINK,))
 LINKS_BY_CODE = Allow(LinkedVia.CONNECT, asks=(Question.MAY_LINK,))
 SUBJECT_CHANGED = Refuse("subject_changed")
 
-#: The one place where linking is decided.
+#: Which cases can be linked at all.
 DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
     Arrival.SIGN_IN: {
         Subject.NONE: Allow(

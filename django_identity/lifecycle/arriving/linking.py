@@ -1,14 +1,14 @@
 """Linking: what a sign-in or a code brings is stored for its user, or refused, in one transaction.
 
 ``decisions`` says to whom a subject may belong. The transaction locks the identity of the subject,
-or holds the subject, and so does an event: the second of the two sees the first (``events``). A
-refusal or an error rolls all of it back, the account of a sign-up included. After two refusals the
-new data stays: if ``may_sign_in`` refuses a returning person, and if the account waits for
-approval.
+or without one its ``SubjectLock``. An event does the same, so the second of the two sees the first
+(``events``). A refusal or an error rolls all of it back, the account of a sign-up included. Two
+kinds of refusal keep the new data: ``may_sign_in`` refuses a returning person, or the account waits
+for approval.
 
-The site's policy is asked once a try. ``may_sign_up`` and ``may_link`` are asked before anything is
-written, with the data that came, less what events took away since. ``may_sign_in`` is asked at the
-end, with the stored data.
+The site's policy is asked anew at each try. ``may_sign_up`` and ``may_link`` are asked before
+anything is written, with the data that came, less what events took away since. ``may_sign_in`` is
+asked at the end, with the stored data.
 """
 
 from copy import copy

@@ -1,4 +1,4 @@
-"""What is kept of an event, and for how long.
+"""What is kept of an event, and for how long. Other old rows: ``minute.upkeep.purge``.
 
 - At first an event has type, times and digests, the subject, its id (``WebhookEvent.of``), and of
   its data what is needed (``kept_of``).

@@ -7,7 +7,7 @@ The person and the operator ask about the account that they see; the service's s
   sign-ins that it completed (``dossier.PLACES``), what its events say, and its sessions.
 - With the account, which the policy's ``erase_user`` treats: sign-ins and codes that it began. The
   default empties and closes the account (``anonymisation``).
-- It stays: the account if ``why_kept`` says so; type, times and digests of the events for
+- What stays: the account if ``why_kept`` says so; type, times and digests of the events for
   ``EVENT_DAYS``; the subject's lock for a day; the receipt.
 
 Only the site's part may wait: the account, and a row of the identity that the site's code holds.

@@ -1,8 +1,8 @@
 """What a claims answer changes: the rows of the claims, and the two dates of the newest credential.
 
-A re-fetch and a sign-in store claims by these functions. A claim is proven if the verified
-credential discloses it: only then its row has ``valid_until``, and only then it opens a gate. Of
-the credential itself nothing is stored but these values and dates.
+A re-fetch and a sign-in store claims by these functions. A row gets ``valid_until`` only if the
+verified credential discloses the claim, of its provider (``_proves``). What else a gate demands of
+it: ``ground.values``. Of the credential itself nothing is stored but these values and dates.
 
 An attacker, or a cache, may hand in an old answer with a genuine credential. So dates are compared,
 as ``ground.clocks`` says:
@@ -10,13 +10,14 @@ as ``ground.clocks`` says:
 - An answer is old if its credential was issued before the stored one (``credential_issued_at``). Of
   an old answer only revocations are taken (``is_usable``, ``revoke_listed``).
 - A revoked claim counts again only by a credential that was issued after its revocation
-  (``_revoked_at``). So the revocation is kept while the claim is not listed (``_is_remembered``),
-  and of a claim that is new it is looked for among the events (``revoke_new``).
+  (``_revoked_at``). So a revoked row stays while an answer does not list it (``_is_remembered``),
+  and a claim without a row is compared with the stored events (``revoke_new``).
 - The same answer again leaves all as it is, and nobody is told.
 
-After an old answer a re-fetch has failed and is tried again (``due.retry``). A sign-in succeeds and
-leaves the stored claims, and a re-fetch is due at once (``arrivals``). If a credential fails a
-check, a re-fetch treats the answer as an old one, and a sign-in empties the claims.
+An old answer counts as a failed re-fetch (``due.retry``). A sign-in with an old answer succeeds and
+leaves the stored claims, and a re-fetch is due at once (``arrivals``). If the credential fails a
+check, a re-fetch treats the answer as an old one. A sign-in whose claims could not be read or
+verified empties the stored ones.
 """
 
 import json

@@ -2,17 +2,19 @@
 
 When an event or an erasure is due: ``attempts``.
 
-- After usable answers of a re-fetch or a sign-in: after about three quarters of what ends first
-  (``after_answers``).
-- After a failure: after a pause that grows up to six hours (``backoff``), for ever (``retry``).
+- After usable answers of a re-fetch or a sign-in: after 65 to 85 % of the time until the claims,
+  the level or the grant end, whichever is first (``after_answers``).
+- After a failure: after a minute, doubled with each failure up to six hours (``backoff``), for ever
+  (``retry``).
 - At once: after an event about level or claims (``make_due``), after a sign-in with an answer
   that could not be read (``arrivals``), and when an operator asks (``make_all_due``).
-- A row that a worker has taken (``take``): in five minutes, unless its real date is set by then. A
-  run or a worker with an early end delays twenty rows by that time. The order is random: a row that
-  kills its workers delays others only by chance.
+- A row that a worker has taken (``take``): in five minutes, unless its real date is set by then. If
+  a run stops early or a worker dies, the rest of its twenty rows waits so long. The order is
+  random, so a row that kills its worker does not always delay the same others.
 
 The date is empty, so the re-fetch is never due, for a link by code, without consent
-(``withdrawal.NOTHING_BROUGHT``), and without a grant (``grants.end``, ``give_up``).
+(``withdrawal.NOTHING_BROUGHT``), and without a grant or with a disabled account (``grants.end``,
+``give_up``).
 """
 
 import random
@@ -152,7 +154,7 @@ def is_level_due(identity: LinkedIdentity) -> bool:
 
 
 def make_due(identity: LinkedIdentity) -> None:
-    """The re-fetch is due now, if there is a grant. The caller saves the identity."""
+    """The re-fetch is due now, unless the link is by code. The caller saves the identity."""
     if identity.consent != Consent.GRANTED or identity.connect_only:
         return
     now = timezone.now()

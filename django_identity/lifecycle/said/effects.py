@@ -4,15 +4,17 @@
 function works on rows that the caller has locked, and saves the identity; the caller saves the
 event, and tells the site of a changed level.
 
-Events take away at once; what brings something is read from the service. A late event takes
-nothing. It is late if it is certainly older than what it would take away. Between two clocks a
-difference of up to five minutes is not certain (``clocks``).
+An event that takes something away acts at once. Any other one at most makes the re-fetch due: the
+service's answer decides. A late event takes nothing. It is late if it is certainly older than what
+it would take away. Between two clocks a difference of up to five minutes is not certain
+(``clocks``).
 
 - The end of a consent is late if the person has consented anew since. A sign-in counts from its
   begin, and a code from its answer (``LinkedIdentity.arrived_at``).
 - A rejection is late if the service has stated the level since (``kyc_said_at``).
 - A revocation of claims is late if the stored credential is younger.
-- A request for deletion is late if it is older than the link, and than ``EVENT_DAYS``.
+- A request for deletion is late if it is older than the link, and was older than ``EVENT_DAYS``
+  when it came.
 
 A sign-in or a code that an event overtakes: ``events.heard_since``.
 """
@@ -79,7 +81,7 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
 
 
 def reread(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
-    """If there is a grant, the re-fetch is due now."""
+    """The re-fetch is due now, unless the link is by code."""
     due.make_due(identity)
     identity.save(update_fields=[*kyc.NO_LEVEL, "refetch_due_at"])
     return EventOutcome.APPLIED

@@ -6,11 +6,11 @@ caller that gets the lease, by one conditional UPDATE, sends the token outside a
 stores the answer if ``generation``, which rises with each change of the tokens, is unchanged. The
 others wait for it. The answer decides (``_refresh``):
 
-- New tokens replace both. Without a refresh token in the answer the old one stays.
+- The new access token replaces the old one. So does the refresh token, if the answer has one.
 - ``invalid_grant`` is final (``grants.end``), and so is an answer about another subject, or without
-  an allowed scope of ``LATER_SCOPES``. Only a sign-in brings new tokens.
+  a scope of ``LATER_SCOPES`` that the grant had. Only a sign-in brings new tokens.
 - After any other answer, or none, the service may have taken the token nevertheless. It is sent
-  again when ``retry_at`` is over: after 30 seconds, or as the service says, a minute at most.
+  again after ``retry_at``: 30 seconds, or as the service says, a minute at most.
 - If the worker dies before it has stored the answer, the old token is sent again when the lease is
   over, after five minutes. A service that took it the first time answers ``invalid_grant``.
 
