@@ -314,7 +314,7 @@ def test_the_command_exits_with_1_if_something_is_left(settings):
     make_identity(make_user(ADDRESS), subject=SUBJECT)
     ran = erase()
     assert ran.code == 1
-    assert ("left something" in ran.error) is True
+    assert "left something" in ran.error
     assert '"leaky.HistoricalUser.email": 1' in ran.out
     assert ADDRESS not in ran.out
 
@@ -324,7 +324,7 @@ def test_the_command_exits_with_2_if_something_was_not_read(monkeypatch):
     make_identity(make_user(ADDRESS), subject=SUBJECT)
     ran = erase()
     assert ran.code == 2
-    assert ('"hits": {}' in ran.out) is True
+    assert '"hits": {}' in ran.out
     assert "1 place(s) were not read: leaky.Elsewhere" in ran.error
 
     monkeypatch.setattr(leaky.Elsewhere._meta, "proxy", True)
@@ -339,7 +339,7 @@ def test_an_account_that_stays_is_not_looked_for():
     leaky.Copy(text=ADDRESS).save_base(force_insert=True)
     ran = erase()
     assert ran.code == 1
-    assert ('"leaky.Copy.text": 1' in ran.out) is True
+    assert '"leaky.Copy.text": 1' in ran.out
 
 
 def test_a_sites_own_test():

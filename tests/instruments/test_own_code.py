@@ -247,7 +247,7 @@ def test_a_gate_that_own_code_goes_around_is_said_to_be_decided_by_it(site, name
     site(path("door/", door))
     answer = Client().get("/door/", {"preview": "1"})
     assert answer.status_code == 200
-    assert (b"secret" in answer.content) is True
+    assert b"secret" in answer.content
     line = listed()[0].split("; ")
     assert "age_over_18" in line[2]
     assert line[3:] == [own_code]

@@ -89,8 +89,8 @@ def test_an_end_is_told(service, browser):
         assert re.search(r"^When: .* [A-Z]{3,4}$", told.body, re.MULTILINE)
         assert "https://ajo.example/identity/account/" in told.body
 
-    assert ("If this was not you" in disconnected.body) is True
-    assert ("If this was not you" in revoked.body) is False
+    assert "If this was not you" in disconnected.body
+    assert "If this was not you" not in revoked.body
     assert "If you do not know why, ask them." in revoked.body
 
 
