@@ -38,11 +38,20 @@ UNNAMED = ("", "detail", "non_field_errors")
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Every refusal has one form, those of Django REST framework included."""
     if isinstance(error, IdentityError):
-        return _of_ours(error)
+        response = _of_ours(error)
+    else:
+        response = _of_framework(error, context)
+    # The page of a view that a browser opens is none.
+    renderer = getattr(context.get("request"), "accepted_renderer", None)
+    if response is not None and getattr(renderer, "format", "json") == "json":
+        response.content_type = MEDIA_TYPE
+    return response
+
+
+def _of_framework(error: Exception, context: dict[str, Any]) -> Response | None:
     response = rest_framework_handler(error, context)
     if response is None:
         return None
-
     # If the body has no error, the last one says that it is invalid.
     bodies = [response.data, exceptions.ValidationError().detail]
     member, first = next(_errors_in(bodies))
@@ -57,7 +66,6 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         for name in response.data.keys() & OF_GATES:
             members[name] = response.data[name]
     response.data = problem_body(response.status_code, **members)
-    response.content_type = MEDIA_TYPE
     return response
 
 
@@ -78,7 +86,7 @@ def _of_ours(error: IdentityError) -> Response:
         "retry_after": seconds,
     }
     body.update({name: value for name, value in known.items() if value})
-    response = Response(body, error.http_status, content_type=MEDIA_TYPE)
+    response = Response(body, error.http_status)
     if seconds:
         response["Retry-After"] = str(seconds)
     return response

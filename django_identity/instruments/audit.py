@@ -31,6 +31,7 @@ NOT_SEEN = (
     "caches, also those in a table",
     "files",
 )
+NO_ACCOUNT = "the account's names and addresses: nobody was linked when the search began"
 ROWS_AT_ONCE = 200
 SHORT = 4
 NAMES = ("first_name", "last_name")
@@ -155,7 +156,10 @@ def search(known: Known, *, further: Iterable[tuple[str, str]] = ()) -> Findings
 
     ``further``: texts from elsewhere, each with its place.
     """
-    findings = Findings()
+    not_seen = NOT_SEEN
+    if not known.accounts:
+        not_seen = (NO_ACCOUNT, *NOT_SEEN)
+    findings = Findings(not_seen=not_seen)
     sought = _sought(known)
     found = tables(findings.unread)
     columns = [(table, each) for table in found for each in _columns(table.model)]

@@ -11,10 +11,13 @@ from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 from rest_framework import versioning
 from rest_framework.exceptions import ValidationError
+from rest_framework.renderers import JSONRenderer, StaticHTMLRenderer
 from rest_framework.test import APIClient
 from rest_framework.views import APIView
 
+from django_identity.api.permissions import HasClaim
 from django_identity.api.problems import exception_handler
+from django_identity.exceptions import EmailTaken
 from django_identity.models import (
     AuthorizationRequest,
     Consent,
@@ -132,6 +135,29 @@ def test_an_invalid_body_of_a_sites_own_view(found, detail):
     assert response.data["code"] == "invalid"
     assert response.data["detail"] == detail
     assert response.data["missing"] == ""
+
+
+class OwnView(APIView):
+    """A site's own, for browsers and for scripts."""
+
+    renderer_classes = (StaticHTMLRenderer, JSONRenderer)
+    permission_classes = (HasClaim("age_over_18"),)
+
+    def get_exception_handler(self) -> Any:
+        return exception_handler
+
+    def get(self, request: Any) -> None:
+        raise EmailTaken
+
+
+@pytest.mark.parametrize("permissions", [OwnView.permission_classes, ()])
+def test_a_page_of_a_sites_own_view_is_no_problem(permissions):
+    """A browser would show its text, and not the page, if it came as a problem."""
+    view = OwnView.as_view(permission_classes=permissions)
+    kinds = {"text/html": "text/html; charset=utf-8", JSON: "application/problem+json"}
+    for accepted, kind in kinds.items():
+        response = view(RequestFactory().get("/", headers={"Accept": accepted}))
+        assert response.render()["Content-Type"] == kind
 
 
 def test_a_whole_sign_in(service, browser, caplog):

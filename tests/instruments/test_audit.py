@@ -319,6 +319,13 @@ def test_the_command_exits_with_1_if_something_is_left(settings):
     assert ADDRESS not in ran.out
 
 
+def test_a_later_audit_says_that_it_knew_the_subject_alone():
+    """The names of an account that is gone can be anywhere, and nobody knows them any more."""
+    make_identity(make_user(ADDRESS), subject=SUBJECT)
+    assert "the account's names and addresses" not in erase().out
+    assert "the account's names and addresses" in erase().out
+
+
 def test_the_command_exits_with_2_if_something_was_not_read(monkeypatch):
     """There may be anything in it. It is content where all tables are there."""
     make_identity(make_user(ADDRESS), subject=SUBJECT)
