@@ -25,7 +25,7 @@ BLOCK = re.compile(
     r"(?:<!-- (?P<what>[^:\n]+): (?P<value>[^\n]*) -->\n)?```\w+\n(?P<text>.*?)```",
     re.DOTALL,
 )
-PUBLISHED = '"django-identity[sandbox]"'
+PUBLISHED = '"../django-identity[sandbox]"'
 SITE = "http://127.0.0.1:8000"
 PATIENCE = 300.0
 STRANGE = ("VIRTUAL_ENV", "PYTHONPATH", "DJANGO_SETTINGS_MODULE", "DATABASE_URL")
@@ -135,7 +135,7 @@ def main() -> None:
             "append unless MAILERS": terminal.append_unless_mailers,
             "second terminal": terminal.start,
         }
-        # The built wheel stands in for the published package.
+        # The built wheel stands in for the checkout.
         assert page.count(PUBLISHED) == 1
         page = page.replace(PUBLISHED, f'"django-identity[sandbox] @ {wheel.as_uri()}"')
         for what, value, text in BLOCK.findall(page):

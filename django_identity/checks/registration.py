@@ -37,7 +37,7 @@ def _secrets(application: Application) -> Problems:
         yield Problem(
             "E067",
             "DOCUMENT_KEYS are set, and joserfc is missing.",
-            'Install the extra: pip install "django-identity[trusted]"',
+            'Install the extra "trusted" of django-identity: docs/documents.md',
         )
 
     if not application.webhook_secrets:
@@ -61,7 +61,8 @@ def _secrets(application: Application) -> Problems:
             "W026",
             "ENVIRONMENT is live without ENCRYPTION_KEYS: tokens are encrypted "
             "with SECRET_KEY, and are lost when it changes.",
-            "Set ENCRYPTION_KEYS to a list with a random text of its own.",
+            "Set ENCRYPTION_KEYS to a list with a random text of its own and, behind it, "
+            "SECRET_KEY, until identity_rotate_keys has run.",
         )
 
 

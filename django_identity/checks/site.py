@@ -46,7 +46,8 @@ def sandbox_problems() -> Problems:
             "E018",
             "DJANGO_IDENTITY has the credentials of sandbox_application(), which are public: "
             "anybody could sign an event for this site.",
-            "Use them only on a development machine. Register other sites.",
+            "Use them only on a development machine. Any other site has credentials of its "
+            "own: docs/settings.md.",
         )
 
 

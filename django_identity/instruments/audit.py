@@ -31,7 +31,9 @@ NOT_SEEN = (
     "caches, also those in a table",
     "files",
 )
-NO_ACCOUNT = "the account's names and addresses: nobody was linked when the search began"
+NO_ACCOUNT = (
+    "the account's names and addresses: nobody was linked when the search began"
+)
 ROWS_AT_ONCE = 200
 SHORT = 4
 NAMES = ("first_name", "last_name")

@@ -24,9 +24,7 @@ HIGHEST_PORT = 65535
 CONTROL_TOKEN_VARIABLE = "IDENTITY_SANDBOX_CONTROL_TOKEN"
 PORTAL_TOKEN_VARIABLE = "IDENTITY_SANDBOX_PORTAL_TOKEN"
 _PARTS = ("oauth2_provider", "jwcrypto", "sd_jwt")
-_INSTALL = (
-    'The sandbox needs its extra. Install it: pip install "django-identity[sandbox]"'
-)
+_INSTALL = 'The sandbox needs the extra "sandbox" of django-identity: docs/sandbox.md'
 _OPEN = (
     "A sandbox that others can reach needs --control-token TOKEN: the control API, the console and "
     "the test people answer whoever sends it."

@@ -206,4 +206,4 @@ def test_the_settings_helper_needs_neither_django_nor_the_extra():
     result = run("-c", hidden + helper)
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
-    assert 'pip install "django-identity[sandbox]"' in result.stderr
+    assert 'needs the extra "sandbox"' in result.stderr

@@ -63,7 +63,8 @@ def check_broker() -> Finding:
     return _try(
         "broker",
         background.ask_broker,
-        "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing.",
+        "Start it, install its client, such as celery[redis], or correct CELERY_BROKER_URL. "
+        "Until then upkeep publishes nothing.",
     )
 
 
