@@ -1,8 +1,8 @@
 """Verify a credential (SD-JWT) offline with the service's published keys.
 
 The functions are pure: their arguments are all that they read. ``verify`` takes a ``KeySet`` and
-returns a ``VerifiedCredential``. A rejection has a ``RejectionReason``, where each check stands.
-What is stored of a credential: ``lifecycle.said.claims``.
+returns a ``VerifiedCredential``. All checks in their order: ``exceptions.rejections``. ``sdjwt``
+runs them. What is stored of a credential: ``lifecycle.said.claims``.
 """
 
 from django_identity.credentials.keys import KeySet

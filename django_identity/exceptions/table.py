@@ -2,7 +2,8 @@
 
 A sentence may have the places ``service`` and ``site``. A person sees it on a page
 (``web.flow.problem_page``; after a callback ``web.answers`` leads there) or in a problem
-(``api.problems``), with the status of the row.
+(``api.problems``), with the status of the row. Which failure ends a sign-in, and which leaves gates
+closed: ``arriving.identification``.
 """
 
 from collections.abc import Mapping

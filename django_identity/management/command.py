@@ -1,9 +1,9 @@
 """What the package's commands share: errors, results, a clean stop.
 
-A new command is a file of ``commands/`` with a ``Command(IdentityCommand)``. It calls ``lifecycle``
-or ``instruments``, writes what was done to ``stdout``, and has a section in ``docs/commands.md``.
-An error is ``code: sentence`` and exit code 1, a stop by Ctrl-C is 130. The doctor alone is a plain
-``BaseCommand``: an error of settings or database is what it reports.
+A new command is a file of ``commands/`` with a ``Command(IdentityCommand)``. It calls
+``lifecycle``, ``instruments`` or the drill, writes what was done to ``stdout``, and has a section
+in ``docs/commands.md``. An error is ``code: sentence`` and exit code 1, a stop by Ctrl-C is 130.
+The doctor alone is a plain ``BaseCommand``: an error of settings or database is what it reports.
 """
 
 import signal

@@ -1,9 +1,9 @@
 """The webhook: the service delivers its events here.
 
-The answer is 200 when the event is stored and its effect is committed. A wrong signature is a 401,
-and nothing of the body is read. A signed body that is no event is a 400; of an event that takes
-something away the readable part suffices (``service.webhooks``). If the database is away, it is a
-503: the service delivers again.
+The answer is 200 when the event is stored and its effect is committed. A wrong signature is a 401
+(``said.events``), and nothing of the body is read. A signed body that is no event is a 400; of an
+event that takes something away the readable part suffices (``service.webhooks``). If the database
+is away, it is a 503: the service delivers again.
 """
 
 from typing import Any

@@ -236,7 +236,8 @@ SIGNS = (
     Sign(
         "environment",
         "identities of the other environment, which no event reaches",
-        "Is ENVIRONMENT right, and the database this site's own? Else identity_erase --links-of its name.",
+        "Is ENVIRONMENT right, and the database this site's own? Else identity_erase --links-of, "
+        "with the environment.",
         lambda: of_environment(other=True),
     ),
     Sign(

@@ -269,7 +269,10 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 
 
 def purge() -> None:
-    """Delete old events and locks, and sign-ins and redemptions that are over."""
+    """Delete old rows: events after ``EVENT_DAYS``, locks and sign-ins a day after their end.
+
+    Redemptions are deleted ten minutes after their code was entered, also by ``connect``.
+    """
     now = timezone.now()
     _delete(retention.old())
     long_ago = now - HELD_FOR

@@ -2,9 +2,9 @@
 
 Refresh tokens rotate on use (RFC 6749 §6). A spent token looks stolen at its second use, and the
 service may then end the whole grant (RFC 9700 §4.14.2). So of all processes one sends it. The
-caller that gets the lease, by one conditional UPDATE, sends the token outside any transaction. It
-stores the answer if ``generation``, which rises with each change of the tokens, is unchanged. The
-others wait for it. The answer decides (``_refresh``):
+caller that gets the lease, by one conditional UPDATE (``grants.lease``), sends the token outside
+any transaction. It stores the answer if ``generation``, which rises with each change of the tokens,
+is unchanged. The others wait for it. The answer decides (``_refresh``):
 
 - The new access token replaces the old one. So does the refresh token, if the answer has one.
 - ``invalid_grant`` is final (``grants.end``), and so is an answer about another subject, or without

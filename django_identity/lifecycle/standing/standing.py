@@ -7,8 +7,8 @@ claims a request.
 Events close gates (``said.effects``). Without an event a gate closes
 
 - by time, as soon as this site's clock reaches the end: of a claim (``valid_until``: its own end or
-  its credential's, at most 24 hours after the credential was read), of a level
-  (``kyc.holds_until``), of a recent sign-in (``step_up``).
+  its credential's, at most 24 hours after the credential was read; set in ``said.claims``, compared
+  in ``values.is_proven``), of a level (``kyc.holds_until``), of a recent sign-in (``step_up``).
 - by an answer with less than before: to a re-fetch (``said.claims``), to a sign-in (``arrivals``),
   or to a refresh, if it ends the grant (``grants.end``).
 - by a person: a disconnection, an erasure (``leaving``), a revocation by an operator
