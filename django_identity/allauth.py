@@ -12,11 +12,14 @@ from django_identity.policy import IdentityPolicy
 
 #: App of allauth -> its table with data about a person.
 TABLES = {
-    "account": "EmailAddress",
-    "socialaccount": "SocialAccount",
-    "mfa": "Authenticator",
-    "usersessions": "UserSession",
+    "account": "account.EmailAddress",
+    "socialaccount": "socialaccount.SocialAccount",
+    "mfa": "mfa.Authenticator",
+    "usersessions": "usersessions.UserSession",
+    "idp.oidc": "allauth_idp_oidc.Token",
 }
+#: A security key that is no passkey is a second factor.
+IS_PASSKEY = {"data__credential__clientExtensionResults__credProps__rk": True}
 
 
 class AllauthPolicy(IdentityPolicy):
@@ -33,7 +36,7 @@ class AllauthPolicy(IdentityPolicy):
         if "socialaccount" in rows_of:
             ways.append(rows_of["socialaccount"])
         if "mfa" in rows_of and getattr(settings, "MFA_PASSKEY_LOGIN_ENABLED", False):
-            ways.append(rows_of["mfa"].filter(type="webauthn"))
+            ways.append(rows_of["mfa"].filter(type="webauthn", **IS_PASSKEY))
         if "account" in rows_of and getattr(
             settings,
             "ACCOUNT_LOGIN_BY_CODE_ENABLED",
@@ -43,7 +46,7 @@ class AllauthPolicy(IdentityPolicy):
         return any(rows.exists() for rows in ways)
 
     def erase_user(self, user: AbstractBaseUser) -> None:
-        """Delete allauth's addresses, social accounts with tokens, authenticators and sessions."""
+        """Delete allauth's addresses, social accounts, authenticators, sessions and tokens."""
         for _, rows in _rows_of(user):
             rows.delete()
         super().erase_user(user)
@@ -53,6 +56,6 @@ def _rows_of(user: AbstractBaseUser) -> Iterator[tuple[str, Any]]:
     """The user's rows in each table of the installed apps of allauth."""
     for label, model in TABLES.items():
         if apps.is_installed(f"allauth.{label}"):
-            manager = apps.get_model(label, model)._base_manager
+            manager = apps.get_model(model)._base_manager
             rows = manager.using(database.alias())
             yield label, rows.filter(user_id=user.pk)

@@ -24,6 +24,8 @@ from django_identity.texts.operators import Words
 
 MOST_LISTED = 10_000
 PER_PAGE = 50
+#: How Django's filters of a column compare. A database refuses odd values of some others.
+FILTERED_BY = ("exact", "isnull", "gte", "lt")
 #: What Django calls the filters of the list, in the address of a page to which the list has led.
 FILTERS = "_changelist_filters"
 
@@ -96,10 +98,11 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
         With a lookup by prefix an operator could find out, letter by letter, what no page shows.
         """
-        column = lookup.partition("__")[0]
+        column, _separator, kind = lookup.partition("__")
         for list_filter in self.list_filter:
-            parameter = getattr(list_filter, "parameter_name", None)
-            if lookup == parameter or column == list_filter:
+            if lookup == getattr(list_filter, "parameter_name", None):
+                return True
+            if column == list_filter and kind in FILTERED_BY:
                 return True
         return False
 

@@ -22,6 +22,7 @@ from typing import Any
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as rest_framework_handler
+from rest_framework.views import set_rollback
 
 from django_identity.exceptions import IdentityError, Recovery
 from django_identity.texts import advice
@@ -37,15 +38,20 @@ UNNAMED = ("", "detail", "non_field_errors")
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Every refusal has one form, those of Django REST framework included."""
-    if isinstance(error, IdentityError):
-        response = _of_ours(error)
-    else:
-        response = _of_framework(error, context)
+    response = _answer_to(error, context)
     # The page of a view that a browser opens is none.
     renderer = getattr(context.get("request"), "accepted_renderer", None)
     if response is not None and getattr(renderer, "format", "json") == "json":
         response.content_type = MEDIA_TYPE
     return response
+
+
+def _answer_to(error: Exception, context: dict[str, Any]) -> Response | None:
+    if not isinstance(error, IdentityError):
+        return _of_framework(error, context)
+    # As the framework does with its own: a site's view may have written something before.
+    set_rollback()
+    return _of_ours(error)
 
 
 def _of_framework(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -56,15 +62,16 @@ def _of_framework(error: Exception, context: dict[str, Any]) -> Response | None:
     bodies = [response.data, exceptions.ValidationError().detail]
     member, first = next(_errors_in(bodies))
     members: dict[str, Any] = {
-        "code": str(first.code),
+        "code": str(getattr(first, "code", "error")),
         "detail": str(first) if member in UNNAMED else f"{member}: {first}",
         "recovery": Recovery.CONTACT,
     }
     if isinstance(error, OF_NOBODY):
         members["recovery"] = Recovery.SIGN_IN_TO_LINK
     elif isinstance(error, exceptions.PermissionDenied):
-        for name in response.data.keys() & OF_GATES:
-            members[name] = response.data[name]
+        for name in OF_GATES:
+            if name in response.data:
+                members[name] = response.data[name]
     response.data = problem_body(response.status_code, **members)
     return response
 

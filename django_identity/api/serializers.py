@@ -56,8 +56,11 @@ class LoginSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
         return address
 
 
-class CallbackSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
-    """The query of the service's redirect, and the page to show next."""
+class CallbackSerializer(serializers.Serializer[dict[str, str]]):
+    """The query of the service's redirect, and the page to show next.
+
+    Members that are not known are left out, because the service may add some (RFC 6749 §4.1.2).
+    """
 
     state = serializers.CharField(trim_whitespace=False, write_only=True)
     code = serializers.CharField(required=False, trim_whitespace=False, write_only=True)

@@ -262,6 +262,8 @@ def _explain(
     template = "django_identity/gate_closed.html"
     response = page(request, template, context, status=403, is_closed=True)
     response["Cache-Control"] = NEVER_CACHED
-    # The page has a sign-in button, so other sites must not frame it.
+    # The page has a sign-in button, so other sites must not frame it, and the button's form has to
+    # tell its origin.
     response["X-Frame-Options"] = "DENY"
+    response["Referrer-Policy"] = "strict-origin"
     return response

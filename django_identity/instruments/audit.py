@@ -158,7 +158,7 @@ def search(known: Known, *, further: Iterable[tuple[str, str]] = ()) -> Findings
 
     ``further``: texts from elsewhere, each with its place.
     """
-    not_seen = NOT_SEEN
+    not_seen: tuple[str, ...] = NOT_SEEN
     if not known.accounts:
         not_seen = (NO_ACCOUNT, *NOT_SEEN)
     findings = Findings(not_seen=not_seen)

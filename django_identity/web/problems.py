@@ -4,7 +4,7 @@ Status and code are those of ``exceptions.table``, or of a closed gate (``gates.
 API answers: ``api.problems``.
 """
 
-from http import HTTPStatus
+from http.client import responses
 from typing import Any
 
 from django_identity.exceptions import Recovery
@@ -31,7 +31,7 @@ def problem_body(
     """
     return {
         "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
+        "title": responses.get(status, ""),
         "status": status,
         "code": code,
         "detail": detail,

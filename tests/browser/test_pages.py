@@ -87,6 +87,17 @@ def test_a_page_as_it_comes(visit, bare_site, exhibit):
     look_at(visit, bare_site, exhibit, "bare")
 
 
+@pytest.mark.parametrize("path", ["login/", "callback/?state=x&error=access_denied"])
+def test_a_form_of_the_sites_frame_works_on_our_pages(visit, example_site, path):
+    """Django refuses a form without an origin, which a page without a referrer sends."""
+    page = visit(example_site)
+    page.goto(f"/identity/{path}")
+    page.select_option("#language", "es")
+    with page.expect_navigation():
+        page.locator(".circle-languages button").click()
+    assert page.evaluate("document.documentElement.lang") == "es"
+
+
 @pytest.mark.parametrize("exhibit", SEEN_IN_FULL, ids=str)
 def test_from_right_to_left(visit, example_site, exhibit):
     """In Arabic: from right to left, nothing stays in English, it fits, and axe finds nothing."""

@@ -262,6 +262,16 @@ def test_a_delivery_fails_after_nine_attempts_and_can_be_sent_again(
     assert receiver.requests[-1].is_signed_with("whsec_new")
 
 
+def test_an_address_that_nobody_can_have_holds_up_no_other(sandbox, hearing, receiver):
+    """The system's resolver refuses the name before it asks anybody."""
+    mistyped = Application(sandbox)
+    mistyped.receive_at("http://shop..example/")
+    send(mistyped)
+    send(hearing)
+    assert "UnicodeError" in settled(mistyped)["attempts"][0]["problem"]
+    assert settled(hearing)["state"] == "delivered"
+
+
 def test_refused_connection_is_attempted_again(sandbox, application):
     """A receiver that is down hears of it when it is back."""
     application.receive_at("http://127.0.0.1:9/")

@@ -381,6 +381,10 @@ def test_a_registered_application_works(sandbox, developer):
 def test_an_error_of_a_form_changes_nothing(shop, developer):
     """It stands at its field. A private key is never taken."""
     tier = {"app_id": shop.app_id, "document_key": KEY.export()}
+    # As long as a form may be, and deeper than the reader goes.
+    deep = {"app_id": shop.app_id, "document_key": "[" * 100_000}
+    nobodys = {"app_id": "another", "document_key": ""}
+    assert "Nothing was changed" in portal(developer, "tier", **nobodys)
     for action, fields, at, error in (
         (
             "register",
@@ -389,6 +393,7 @@ def test_an_error_of_a_form_changes_nothing(shop, developer):
             "kept is not an",
         ),
         ("tier", tier, f"document_key-{shop.app_id}", "this is your private key"),
+        ("tier", deep, f"document_key-{shop.app_id}", "The key is not JSON."),
     ):
         page = portal(developer, action, **fields)
         [found] = re.findall(r'id="([^"]+)_error" class="error"[^>]*>(.*?)</div>', page)

@@ -72,6 +72,8 @@ CHANGES: dict[str, dict[str, Any]] = {
             "allauth",
             "allauth.account",
             "allauth.socialaccount",
+            "allauth.mfa",
+            "allauth.idp.oidc",
         ],
         "MIDDLEWARE": [*MIDDLEWARE, "allauth.account.middleware.AccountMiddleware"],
         "AUTHENTICATION_BACKENDS": [
@@ -82,7 +84,9 @@ CHANGES: dict[str, dict[str, Any]] = {
         "LOGIN_URL": "account_login",
         "IDENTITY_LOCAL_SIGN_IN_URL": "account_login",
         # Its migrations would take longer than most steps.
-        "MIGRATION_MODULES": {"account": None, "socialaccount": None},
+        "MIGRATION_MODULES": dict.fromkeys(
+            ("account", "socialaccount", "mfa", "allauth_idp_oidc"),
+        ),
         "ACCOUNT_EMAIL_VERIFICATION": "none",
         "ACCOUNT_RATE_LIMITS": False,
         "TEMPLATES": with_pages(*processors),

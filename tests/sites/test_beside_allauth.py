@@ -8,17 +8,22 @@ from tests.sites.site_table import MEMBER, steps_of
 pytestmark = steps_of("beside_allauth")
 ROWS = """
 from allauth.account.models import EmailAddress
+from allauth.idp.oidc.models import Client, Token
+from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 """
 ADD = ROWS + (
     "user = User.objects.get(username={name!r});"
     "EmailAddress.objects.create(user=user, email={email!r}, verified={verified});"
-    "SocialAccount.objects.create(user=user, provider='other', uid={email!r})"
+    "SocialAccount.objects.create(user=user, provider='other', uid={email!r});"
+    "Token.objects.create(user=user, type='ia', hash={email!r},"
+    " client=Client.objects.create(name='an app'), data={{'email': {email!r}}})"
 )
 COUNT = ROWS + (
     "print(EmailAddress.objects.filter(email={email!r}).count(),"
-    "SocialAccount.objects.filter(uid={email!r}).count())"
+    "SocialAccount.objects.filter(uid={email!r}).count(),"
+    "Token.objects.filter(hash={email!r}).count())"
 )
 
 
@@ -57,11 +62,11 @@ def test_an_erasure_takes_allauths_rows(site, browser, person):
     browser.sign_in(person)
     name = browser.whoami["user"]
     in_shell(site, ADD, name=name, email=person.email, verified=True)
-    assert in_shell(site, COUNT, email=person.email) == "1 1"
+    assert in_shell(site, COUNT, email=person.email) == "1 1 1"
     site.sandbox.request_deletion(person)
     site.settle()
     site.do_upkeep()
-    assert in_shell(site, COUNT, email=person.email) == "0 0"
+    assert in_shell(site, COUNT, email=person.email) == "0 0 0"
 
 
 WAYS = ROWS + (
@@ -79,11 +84,21 @@ WAYS = ROWS + (
     "SocialAccount.objects.create(user=user, provider='other', uid={email!r})\n"
     "found.append(ways())\n"
     "SocialAccount.objects.all().delete()\n"
+    "key = Authenticator.objects.create(user=user, type='webauthn', data={{}})\n"
+    "with override_settings(MFA_PASSKEY_LOGIN_ENABLED=True):\n"
+    "    found.append(ways())\n"
+    "    said = {{'clientExtensionResults': {{'credProps': {{'rk': True}}}}}}\n"
+    "    key.data = {{'credential': said}}\n"
+    "    key.save()\n"
+    "    found.append(ways())\n"
     "user.set_password('a password')\n"
     "print(*found, ways())"
 )
 
 
 def test_each_of_allauths_ways_to_sign_in_is_recognised(site, person):
-    """None, an address alone, a code by e-mail, a social account, a password."""
-    assert in_shell(site, WAYS, email=person.email) == "False False True True True"
+    """None, an address, a code by e-mail, a social account, a key, a passkey, a password."""
+    assert (
+        in_shell(site, WAYS, email=person.email)
+        == "False False True True False True True"
+    )

@@ -279,7 +279,7 @@ def test_every_page_has_its_manners(client, service, settings):
     for page in ("login", "account", "disconnect", "callback", "connect"):
         response = client.get(reverse(f"identity:{page}"))
         assert response["Cache-Control"] == "private, no-store"
-        assert response["Referrer-Policy"] == "no-referrer"
+        assert response["Referrer-Policy"] == "strict-origin"
         assert response["X-Frame-Options"] == "DENY"
 
 

@@ -158,10 +158,13 @@ def _rotate_webhook_secret(request: HttpRequest) -> Shown:
 
 
 def _change_tier(request: HttpRequest) -> Shown:
-    application = get_object_or_404(Application, app_id=request.POST.get("app_id"))
+    try:
+        application = _application(request.POST.get("app_id", ""))
+    except Refused as refused:
+        raise Invalid("document_key: There is no such application.") from refused
     try:
         key = json.loads(request.POST.get("document_key") or "null")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Invalid("document_key: The key is not JSON.") from error
     applications.change_document_key(application, key)
     return []

@@ -106,7 +106,7 @@ class Sender(threading.Thread):
                 problem = "A redirect is not followed."
         except Invalid:
             problem = "The application has no webhook address any more."
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             problem = f"{type(error).__name__}: {error}"
 
         milliseconds = round((time.monotonic() - started) * 1000, 1)
