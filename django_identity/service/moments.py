@@ -9,7 +9,7 @@ NO_END = datetime(9999, 1, 1, tzinfo=UTC)
 # RFC 3339 §5.6: a minute may have a second 60. Python has no time for it.
 SECOND_60 = re.compile(r"([T ][0-9]{2}:?[0-9]{2}:?)60(?![0-9])")
 # ISO 8601: the end of a day is its hour 24.
-HOUR_24 = re.compile(r"([T ])24(?=(?::?00){0,2}(?:[.,]0+)?(?:Z|[+-]|$))")
+HOUR_24 = re.compile(r"([T ])24((?::?00){0,2})(?:[.,]0+)?(?=Z|[+-]|$)")
 
 
 class NotAMoment(ValueError):
@@ -27,7 +27,10 @@ def parse_moment(text: str, *, takes_days: bool = False) -> datetime:
         raise NotAMoment("not a time")
     # A refused time of an event is delivered again for ever.
     text, leap_seconds = SECOND_60.subn(r"\g<1>59", text, count=1)
-    text, days = HOUR_24.subn(r"\g<1>00", text, count=1)
+    text, days = HOUR_24.subn(r"\g<1>00\g<2>", text, count=1)
+    # Newer Pythons read some more forms of it.
+    if "T24" in text or " 24" in text:
+        raise NotAMoment("not a time")
     try:
         moment = bounded(datetime.fromisoformat(text))
     except ValueError:
