@@ -268,7 +268,7 @@ def test_an_address_that_nobody_can_have_holds_up_no_other(sandbox, hearing, rec
     mistyped.receive_at("http://shop..example/")
     send(mistyped)
     send(hearing)
-    assert "UnicodeError" in settled(mistyped)["attempts"][0]["problem"]
+    assert "label empty" in settled(mistyped)["attempts"][0]["problem"]
     assert settled(hearing)["state"] == "delivered"
 
 
