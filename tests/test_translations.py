@@ -12,14 +12,16 @@ from pathlib import Path
 import pytest
 from babel.messages import Catalog, Message
 from babel.messages.pofile import read_po
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as gettext_of
 from django.utils.translation import override
 
 import django_identity
 from django_identity.requirements import CLAIMS
 from django_identity.texts.advice import distance
-from django_identity.texts.labels import heading_of
+from django_identity.texts.labels import counted_values, heading_of
 
 LANGUAGES = ("fr", "pt", "pt_BR", "es", "ar")
 ROOT = Path(__file__).parents[1]
@@ -144,3 +146,22 @@ def test_french_has_no_plain_space_before_its_signs(locale):
     for message in messages_of(locale, "fr").values():
         for form in forms(message.string):
             assert not re.search(r" [:;?!»]|« ", form), form
+
+
+def test_countries_stand_where_people_look_for_them():
+    with override("fr"):
+        names = counted_values("country_resident=EG|EE|ES|DE|FR|PT|VU")
+    assert names.index("Égypte") < names.index("France")
+
+
+@pytest.mark.parametrize("language", ["en", "es", "fr", "pt-br"])
+def test_a_sentence_begins_with_a_capital(language):
+    """A site without a name is "this site" in its sentences."""
+    with override(language):
+        names = {
+            "site": gettext_of("this site"),
+            "forecast": {"account_kept": "policy"},
+        }
+        page = render_to_string("django_identity/erase.html", names)
+    sentence = page.split("</strong>")[1].strip()
+    assert sentence[0].isupper()

@@ -92,7 +92,7 @@ REASONS: Mapping[str, Advice] = {
     "not_confirmed": Advice(
         _("Not confirmed"),
         _("%(service)s verified you, but did not confirm this."),
-        _("It may not apply to you. If you think it does, look there."),
+        _("It may not apply to you. If you think it does, look in your account there."),
         _AGAIN,
         _OPEN,
         _BACK,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, assert_never
+from unicodedata import normalize
 
 from django.apps import apps
 from django.utils.functional import Promise
@@ -89,7 +90,9 @@ PURPOSES: Mapping[str, Text] = {
     "connectredemption": _(
         "Each code that you handed in here, without the code itself.",
     ),
-    "subjectlock": _("That an event or a sign-in of yours came here, for a day."),
+    "subjectlock": _(
+        "A trace, kept for a day, that an event or a sign-in of yours came here."
+    ),
 }
 
 # Table -> its name, if it is not the model's ``verbose_name_plural``.
@@ -159,7 +162,7 @@ def counted_values(code: str) -> list[str]:
     claim_type, values = split_claim(code)
     if claim_type != "country_resident" or len(values) <= MOST_NAMED:
         return []
-    return sorted(country_name(value) for value in values)
+    return sorted(map(country_name, values), key=lambda name: normalize("NFD", name))
 
 
 def show_value(value: str) -> str:

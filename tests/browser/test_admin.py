@@ -189,3 +189,18 @@ def test_an_action_that_fails_says_so(operator):
     ask(operator, "ada", "Re-fetch now")
     operator.get_by_text("The last re-fetch failed:").first.wait_for()
     look(operator, "done-ada")
+
+
+def test_buttons_are_seen_in_forced_colours(operator):
+    """Without a border "Erase" and "Cancel" are two words of a text."""
+    operator.emulate_media(forced_colors="active")
+    operator.goto(f"{IDENTITIES}?q=musa")
+    operator.locator("#result_list tbody th a").first.click()
+    operator.wait_for_url("**/change/**")
+    operator.locator(".identity-tools form:has([value=erase]) button").click()
+    widths = operator.locator(".identity-buttons .button").evaluate_all(
+        "all => all.map(each => getComputedStyle(each).borderTopWidth)",
+    )
+    assert widths
+    assert "0px" not in widths
+    operator.emulate_media(forced_colors="none")
