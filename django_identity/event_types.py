@@ -80,8 +80,13 @@ _OTHER_NAMES: Mapping[str, str] = {
 
 
 def canonical(event_type: str) -> str:
-    """The spec's name for ``event_type``, which may be a name from the policy text."""
-    return str(_OTHER_NAMES.get(event_type, event_type))
+    """The spec's name for ``event_type``: it may be of the policy text, or in other letters.
+
+    Another type is left as it is.
+    """
+    name = event_type.lower()
+    name = str(_OTHER_NAMES.get(name, name))
+    return name if name in KINDS else event_type
 
 
 def kind_of(event_type: str) -> Kind:

@@ -20,6 +20,7 @@ from django_identity.service.members import (
     Members,
     is_subject,
     safe_url,
+    without_controls,
 )
 from django_identity.strict_json import JSONObject
 
@@ -61,7 +62,7 @@ class TokenAnswer:
             scopes = tuple(scope.split())
 
         refresh_token = None
-        if body.get("refresh_token") is not None:
+        if body.get("refresh_token") not in (None, ""):
             refresh_token = members.token("refresh_token")
 
         # What is no ID token only names nobody, so it is no reason to refuse the tokens.
@@ -190,13 +191,20 @@ class ListedClaim:
 
     @classmethod
     def parse(cls, members: Members) -> Self:
+        # Read as some servers write it, because it takes the claim away.
         revoked = members.body.get("revoked")
-        members.require(isinstance(revoked, bool | None), "revoked is not a boolean")
+        is_revoked = revoked == 1 or str(revoked).lower() == "true"
+        is_boolean = is_revoked or revoked in (None, False)
+        members.require(is_boolean, "revoked is not a boolean")
+        proof_hash = members.body.get("proof_hash")
+        if not isinstance(proof_hash, str):
+            # It is only shown.
+            proof_hash = ""
         return cls(
             claim_type=members.required("claim_type", longest=LONGEST_NAME),
             provider=members.text("provider", longest=LONGEST_NAME),
-            revoked=revoked is True,
-            proof_hash=members.text("proof_hash", longest=LONGEST_SUBJECT),
+            revoked=is_revoked,
+            proof_hash=without_controls(proof_hash[:LONGEST_SUBJECT]),
             expires_at=members.moment("expires_at"),
         )
 

@@ -65,7 +65,7 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> JSONO
         ) from None
 
     has_failed = members.get("success") is False
-    is_refusal = has_failed or members.get("error") is not None
+    is_refusal = has_failed or bool(members.get("error"))
     if answer.status < 400 and not is_refusal:
         return members
 

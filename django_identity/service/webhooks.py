@@ -125,7 +125,7 @@ def _strictly(body: bytes) -> JSONObject:
 def _loosely(body: bytes) -> JSONObject:
     """The members as far as they can be read, and of the data what can be stored."""
     # Octets that are no UTF-8 become surrogates, which are in no id that can be used.
-    text = body.decode("utf-8", "surrogateescape")
+    text = body.decode("utf-8-sig", "surrogateescape")
     try:
         members = json.loads(
             text,

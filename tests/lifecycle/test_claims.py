@@ -17,6 +17,7 @@ from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGr
 from django_identity.models.choices import NEVER
 from django_identity.reasons import Reason
 from django_identity.requirements import RequiredClaim
+from tests.deliveries import deliver
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import REJECTED, html, http
 from tests.lifecycle.broken_statements import refused
@@ -319,6 +320,24 @@ def test_a_revoked_claim_that_is_listed_no_more_keeps_no_value(service):
         assert refetched(row()) is Refetched.STORED
         assert StoredClaim.objects.count() == stored
         assert not StoredClaim.objects.filter(value__isnull=False).exists()
+
+
+@pytest.mark.parametrize("behind", [2, 300])
+def test_a_credential_that_is_dated_back_is_fetched_again_soon(service, behind):
+    """By the service's clock, or by custom: the claim is listed, and seems revoked since."""
+    make_claim(row())
+    deliver("claim.revoked", subject=service.subject)
+    service.payload["iat"] = int(time.time()) - behind
+    with_claims(service)
+    assert refetched(row()) is Refetched.STORED
+    assert held() == {"age_over_18": False}
+    assert due_in() < 6 * MINUTE
+
+    service.payload["iat"] = int(time.time()) + 2
+    with_claims(service)
+    assert refetched(row()) is Refetched.STORED
+    assert held() == {"age_over_18": True}
+    assert due_in() > HOUR
 
 
 def test_an_answer_about_somebody_else_revokes_nothing(service):

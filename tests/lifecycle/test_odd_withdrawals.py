@@ -76,6 +76,20 @@ def test_an_odd_member_holds_up_no_withdrawal(event_type, odd, place):
     assert is_taken_away(event_type)
 
 
+@pytest.mark.parametrize("event_type", ENDS)
+def test_a_mark_of_the_byte_order_holds_up_no_withdrawal(event_type):
+    linked()
+    assert post(b"\xef\xbb\xbf" + body_of(event_type)).status_code == 200
+    assert is_taken_away(event_type)
+
+
+@pytest.mark.parametrize("event_type", ENDS)
+def test_a_withdrawal_in_other_letters_is_one(event_type):
+    linked()
+    assert post(body_of(event_type.upper())).status_code == 200
+    assert is_taken_away(event_type)
+
+
 @pytest.mark.parametrize(
     ("event_type", "odd"),
     spread(itertools.product(("kyc.verified", "claim.issued", "news"), ODD), every=2),

@@ -20,6 +20,7 @@ from django_identity.secrets import Secret
 from django_identity.service import ServiceClient, answers, refusals
 from django_identity.service.authorization import authorization_url, code_verifier
 from django_identity.service.http import Answer, Call
+from django_identity.service.members import Members
 from tests.fake_service import answer, refusal
 from tests.service.servers import KeepingServer
 from tests.test_conf import configured
@@ -195,6 +196,20 @@ READ: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
             "id_token": Secret("it"),
         },
     ),
+    # As some servers write that there is none, or no error.
+    "token without another": (
+        answers.TokenAnswer.parse,
+        {"access_token": "at", "refresh_token": ""},
+        {"access_token": Secret("at"), "refresh_token": None},
+    ),
+    **{
+        f"revoked {odd!r}": (
+            answers.ListedClaim.parse,
+            Members(CLAIM | {"revoked": odd, "proof_hash": ["x"]}, "claims"),
+            {"revoked": True, "proof_hash": ""},
+        )
+        for odd in ("true", "True", 1)
+    },
     "profile": (answers.Profile.parse, PROFILE, PROFILE),
     **{
         f"country {odd}": (
@@ -266,6 +281,13 @@ def test_a_token_answer_may_be_in_the_envelope(service, ask, given):
     assert answered.expires_in == 60
 
 
+@pytest.mark.parametrize("none", [None, "", {}, [], False])
+def test_an_empty_error_beside_success_is_none(service, none):
+    service.answers["token"] = {**PAIR, "error": none}
+    client = ServiceClient(conf.application())
+    assert client.refresh(Secret("rt")).access_token == Secret("at")
+
+
 @pytest.mark.parametrize("verdict", [True, False])
 def test_the_verdict_is_a_boolean(service, verdict):
     """The service's on a credential, which knows of revocations."""
@@ -306,6 +328,7 @@ REFUSED: list[tuple[str, Any, type[exceptions.ServiceError]]] = [
             {},
             ["x"],
             [{"claim_type": "x", "revoked": "false"}],
+            [{"claim_type": "x", "revoked": {}}],
             [{"claim_type": "x"}] * 201,
         )
     ),

@@ -98,6 +98,8 @@ def _take_sign_in(
         rows = claims.write(identity, verified, heard=heard)
         columns |= claims.identity_columns(verified, identity)
         claims_until = verified.lasts_until
+        if claims.is_behind(rows, verified):
+            claims_until = timezone.now()
     else:
         # The person has just consented to the claims that are stored, and they are proven still.
         rows = None

@@ -101,8 +101,9 @@ def _identify(
         level = client.kyc(None, access_token=token)
         subject = level.subject
     if subject is None:
+        granted = " ".join(allowed) or "none"
         raise exceptions.MalformedAnswer(
-            "nobody named",
+            f"nobody named; scopes: {granted}",
             endpoint="token",
             code="subject_unknown",
         )

@@ -29,7 +29,7 @@ from django_identity.service.authorization import authorization_url, code_verifi
 SIGN_IN_LIFETIME = 3600
 STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 # RFC 6749 appendix A.11: visible ASCII and space. The limit of the length is our own.
-CODE = re.compile(r"[\x20-\x7e]{1,2048}")
+CODE = re.compile(r"[\x20-\x7e]{1,8192}")
 
 #: The service's code at the callback -> ours. Only the site can mend those but the first.
 REFUSALS = {
@@ -51,7 +51,12 @@ class Callback:
 
     @classmethod
     def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Self:
-        """Parse the values of each query parameter. Raises ``FlowError``."""
+        """Parse the values of each query parameter. Raises ``FlowError``.
+
+        One without a value counts as left out (RFC 6749 §3.1).
+        """
+        code = [value for value in code if value]
+        error = [value for value in error if value]
         results = [*code, *error]
         if len(state) != 1 or len(results) != 1:
             raise exceptions.FlowError(

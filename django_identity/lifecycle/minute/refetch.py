@@ -136,12 +136,17 @@ def _store(
 ) -> bool:
     """Write all, or nothing if somebody has changed the row since it was read."""
     before = identity.kyc_state
+    is_behind = False
     with database.atomic():
         written = LinkedIdentity.objects.change_unchanged(identity, **columns)
         if written and found is not None:
-            claims.write(identity, found)
+            is_behind = claims.is_behind(claims.write(identity, found), found)
     if not written:
         return False
     identity.take_over(columns)
+    if is_behind:
+        soon = {"refetch_due_at": timezone.now() + due.SOONEST}
+        if LinkedIdentity.objects.change_unchanged(identity, **soon):
+            identity.take_over(soon)
     kyc.announce_change(identity, before=before)
     return True

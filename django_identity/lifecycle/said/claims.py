@@ -140,6 +140,15 @@ def write(
     return rows
 
 
+def is_behind(rows: Iterable[StoredClaim], verified: VerifiedAnswer) -> bool:
+    """Whether a claim stays revoked in ``rows`` that the answer lists, and does not revoke.
+
+    Its credential is dated before the revocation: by the service's clock, by custom, or by a cache.
+    """
+    listed = {_key(each) for each in verified.answer.claims if not each.revoked}
+    return any(row.revoked and _key(row) in listed for row in rows)
+
+
 def _update(rows: list[StoredClaim]) -> None:
     """Write these rows, which are stored, by their keys, in one statement.
 

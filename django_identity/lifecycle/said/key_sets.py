@@ -199,7 +199,8 @@ def _newer_than(old: KeySet | None, application: Application) -> KeySet:
         try:
             keys = KeySet.from_text(ServiceClient(application).key_set().body)
         except exceptions.ServiceError as error:
-            raise exceptions.KeysUnavailable(error.code, endpoint="jwks") from error
+            why = f"{error.code} ({error.detail})"
+            raise exceptions.KeysUnavailable(why, endpoint="jwks") from error
         origin.keys = keys
         origin.began = began
         return keys

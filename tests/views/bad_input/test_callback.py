@@ -49,6 +49,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ("code=%C3%A9&state={state}", "callback_invalid"),
         ("code=a&state=%00{state}", "callback_invalid"),
         ("error=access_denied&state={state}", "access_denied"),
+        # A parameter without a value counts as left out (RFC 6749 §3.1).
+        ("error=access_denied&code=&state={state}", "access_denied"),
+        ("code=&state={state}", "callback_invalid"),
         ("error=server_error&state={state}", "authorization_refused"),
         ("error=ENVIRONMENT_MISMATCH&state={state}", "environment_mismatch"),
         ("error=invalid_scope&state={state}", "configuration"),
