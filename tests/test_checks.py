@@ -279,9 +279,21 @@ OF_DJANGO: list[tuple[dict[str, Any], str]] = [
     # A gate would stay open after a revocation, until the time-out of the cache.
     ({"CACHEOPS": {"*.*": {"ops": "all", "timeout": 60}}}, "E077"),
     ({"CACHEOPS": {"*.*": {"timeout": 60}}}, ""),
-    ({"CACHEOPS": {"auth.*": {"ops": "all"}, "*.*": {"ops": ()}}}, ""),
+    # The user of a session is read with the identity, as an answer about users.
+    ({"CACHEOPS": {"auth.*": {"ops": "all"}, "*.*": {"ops": ()}}}, "E077"),
+    ({"CACHEOPS": {"auth.group": {"ops": "all"}, "*.*": {"ops": ()}}}, ""),
     ({"CACHEOPS": {"Django_Identity.StoredClaim": {"ops": {"fetch"}}}}, "E077"),
-    ({"CACHEOPS": {"django_identity.*": None, "*.*": {"ops": "all"}}}, ""),
+    ({"CACHEOPS": {"django_identity.*": None, "*.*": {"ops": "all"}}}, "E077"),
+    (
+        {
+            "CACHEOPS": {
+                "django_identity.*": None,
+                "auth.user": None,
+                "*.*": {"ops": "all"},
+            },
+        },
+        "",
+    ),
     ({"CACHEOPS": {"*.*": {}}, "CACHEOPS_DEFAULTS": GET}, "E077"),
     (
         {"CACHEOPS": {"*.*": {}}, "CACHEOPS_DEFAULTS": GET, "CACHEOPS_ENABLED": False},

@@ -67,8 +67,9 @@ def problems() -> Problems:
             "E077",
             "A cache answers queries of this package in place of the database: gates and sessions "
             "would stay open after a revocation, and locks would hold nothing.",
-            'Leave its tables out: CACHEOPS = {"django_identity.*": None, ...}, or for '
-            'django-cachalot CACHALOT_UNCACHABLE_APPS = ["django_identity"].',
+            'Leave its tables out, and the user model: CACHEOPS = {"django_identity.*": None, '
+            '"auth.user": None, ...}; for django-cachalot only CACHALOT_UNCACHABLE_APPS = '
+            '["django_identity"].',
         )
     if conf.application().environment == "live":
         yield from sandbox_problems()
@@ -204,8 +205,10 @@ def _is_kept_by_cacheops() -> bool:
     stored = getattr(settings, "CACHEOPS", {})
     profiles = {name.lower(): profile for name, profile in stored.items()}
     defaults = getattr(settings, "CACHEOPS_DEFAULTS", {})
-    for model in apps.get_app_config("django_identity").get_models():
-        names = (model._meta.label_lower, "django_identity.*", "*.*")
+    ours = apps.get_app_config("django_identity").get_models()
+    # The user of a session is read together with the identity.
+    for model in (get_user_model(), *ours):
+        names = (model._meta.label_lower, f"{model._meta.app_label}.*", "*.*")
         found = [profiles[name] for name in names if name in profiles]
         if found and found[0] is not None and (defaults | found[0]).get("ops"):
             return True

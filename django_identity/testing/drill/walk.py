@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY
+from django.contrib.auth import SESSION_KEY, load_backend
 from django.utils import timezone
 
 from django_identity import database
@@ -144,8 +144,12 @@ class Visitor(Person):
 
     def part(self) -> Iterator[Step]:
         """Disconnect in a browser that has signed in another way, and come back."""
-        backends = [*settings.AUTHENTICATION_BACKENDS]
-        backends.remove(BACKEND_PATH)
+        backends = [
+            path
+            for path in settings.AUTHENTICATION_BACKENDS
+            # As Django's ``force_login`` chooses: others, as of axes, load no user.
+            if path != BACKEND_PATH and hasattr(load_backend(path), "get_user")
+        ]
         if not backends:
             raise NotTried("nobody disconnects: the site has no other back end")
         self.prove()
