@@ -51,7 +51,8 @@ class LogEvent(StrEnum):
     DOCUMENTS_READ = "identity.documents.read"
     #: WARNING | they could not be read, or may not be
     DOCUMENTS_FAILED = "identity.documents.failed"
-    #: INFO | a person disconnected their identity
+    #: INFO | an identity was disconnected; `identity` and `linked`: the key of its row and when
+    #: it was made, for a restored backup
     DISCONNECTED = "identity.disconnected"
     #: WARNING; ERROR | an identity could not be disconnected; `code`. ERROR: your site
     #: protects a link by code whose consent was revoked, so it was emptied; `error`, `models`
@@ -79,7 +80,7 @@ class LogEvent(StrEnum):
     #: is tried again; `error`, `models` in the way
     ERASURE_FAILED = "identity.erasure.failed"
     #: ERROR | code of your site raised an error, or the package did; `error`, `where`,
-    #: `reference`
+    #: `reference`. WARNING: a page of a person could not be shown; `code`
     UNEXPECTED = "identity.unexpected"
     #: DEBUG | the service answered; `endpoint` (a name), `outcome` (the status),
     #: `milliseconds`

@@ -22,6 +22,11 @@ from django_identity.models import LinkedIdentity
 
 MOST_REFETCHED = 1_000
 MOST_CONFIRMED = 100
+#: The words are Django's own, in its catalogues.
+NOTHING_CHOSEN = (
+    "Items must be selected in order to perform actions on them. "
+    "No items have been changed."
+)
 Rows = QuerySet[LinkedIdentity]
 
 ABOUT_ONE = {
@@ -145,7 +150,10 @@ class IdentityActions(RecordAdmin):
         chosen = queryset.order_by("pk")[: most + 1]
         if not 0 < len(chosen) <= most:
             refusal = gettext("Choose %d identities at most.") % most
-            if most == 1:
+            if not chosen:
+                # They went after the list was shown.
+                refusal = gettext(NOTHING_CHOSEN)
+            elif most == 1:
                 refusal = gettext("People are erased one at a time: choose one.")
             messages.error(request, refusal)
             return redirect(request.get_full_path())

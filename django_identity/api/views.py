@@ -26,6 +26,7 @@ from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.logs import LogEvent, log_failure
 from django_identity.web import browser, flow
 from django_identity.web.problems import CHALLENGE
+from django_identity.web.sessions import end_disconnected_session
 
 # Schemes that a browser never adds to a request by itself.
 TOKEN_SCHEMES = ("bearer", "jwt", "token")
@@ -185,5 +186,5 @@ class DisconnectView(_Endpoint):
         if self.user is None:
             raise NotAuthenticated
         was_linked = disconnecting.disconnect_user(self.user)
-        signed_out = was_linked and flow.note_disconnected(request)
+        signed_out = was_linked and end_disconnected_session(request)
         return self.answer({"disconnected": was_linked, "signed_out": signed_out})

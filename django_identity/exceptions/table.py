@@ -235,7 +235,7 @@ ERRORS: Mapping[str, Row] = {
     "credential_rejected": Row(
         502, _CONTACT, _("%(service)s sent a proof that this site could not verify."),
         _("The credential failed a check, which the log names. API_ORIGIN must be the issuer, "
-          "CLIENT_ID the audience.")),
+          "CLIENT_ID the audience, and the clocks right.")),
     "overtaken": Row(
         502, _RETRY, _WRONG, _("Something newer came first, so nothing of the answer was stored.")),
     "document_unreadable": Row(

@@ -20,6 +20,7 @@ from django_identity.logs import LogEvent
 from django_identity.texts import advice
 from django_identity.web import answers, flow
 from django_identity.web.pages import address_of, page, tell
+from django_identity.web.sessions import end_disconnected_session
 
 
 @flow.own_page("GET", "HEAD")
@@ -82,7 +83,7 @@ def erase(request: HttpRequest, user: Person) -> HttpResponseBase:
     return answers.keep_receipt(request, receipt.pk)
 
 
-@flow.own_page("GET", "HEAD", "POST")
+@flow.own_page("GET", "HEAD", "POST", failed=LogEvent.DISCONNECT_FAILED)
 def disconnect(request: HttpRequest, user: Person) -> HttpResponseBase:
     """GET asks for confirmation. POST disconnects the identity and ends its sessions.
 
@@ -95,7 +96,7 @@ def disconnect(request: HttpRequest, user: Person) -> HttpResponseBase:
             # The page says so.
             return redirect(address_of("disconnect"))
         if was_linked:
-            flow.note_disconnected(request)
+            end_disconnected_session(request)
         return page(request, "django_identity/disconnected.html")
     parting = disconnecting.parting(user)
     if parting is None:

@@ -23,6 +23,7 @@ from django_identity.web.pages import (
     page,
     status_words,
 )
+from django_identity.web.sessions import end_disconnected_session
 
 # The errors that a person mends by typing the code again, or another one.
 ABOUT_CODE = ("connect_code_malformed", "invalid_connect_code")
@@ -52,7 +53,7 @@ def connect(request: HttpRequest) -> HttpResponseBase:
     return redirect(address_of("connected", next=next_url))
 
 
-@flow.own_page("GET", "HEAD", "POST")
+@flow.own_page("GET", "HEAD", "POST", failed=LogEvent.DISCONNECT_FAILED)
 def connected(request: HttpRequest, user: Person) -> HttpResponseBase:
     """GET says whose code it was. POST undoes it: it removes the link that the code made."""
     account = address_of("account")
@@ -60,7 +61,7 @@ def connected(request: HttpRequest, user: Person) -> HttpResponseBase:
         # A second press has nothing to undo.
         if not codes.undo(user):
             return redirect(account)
-        flow.note_disconnected(request)
+        end_disconnected_session(request)
         return page(request, "django_identity/undone.html")
     identity = codes.identity_of(user)
     next_url = flow.safe_next(request.GET.get("next", "")) or account

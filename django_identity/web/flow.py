@@ -22,9 +22,9 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf, database
 from django_identity.boundary import boundary
 from django_identity.exceptions import FlowError, IdentityError, Recovery
-from django_identity.logs import LogEvent, log, log_failure
+from django_identity.logs import LogEvent, log_failure
 from django_identity.web.pages import NEVER_CACHED, address_of, error_page, path_of
-from django_identity.web.sessions import drop_ended_session, end_disconnected_session
+from django_identity.web.sessions import drop_ended_session
 
 LONGEST_NEXT = 2000
 #: The address in Django's reason why a form is refused.
@@ -89,7 +89,7 @@ def open_page(
     return decorate
 
 
-def own_page(*methods: str, failed: LogEvent = LogEvent.DISCONNECT_FAILED) -> Decorator:
+def own_page(*methods: str, failed: LogEvent = LogEvent.UNEXPECTED) -> Decorator:
     """Decorate a page of the signed-in person. It is called with the user.
 
     Others go to the login page, which leads back to the account page.
@@ -150,12 +150,6 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
         return user
     drop_ended_session(request)
     return None
-
-
-def note_disconnected(request: HttpRequest) -> bool:
-    """Log a disconnection that was just made. Returns whether it ended the session."""
-    log(LogEvent.DISCONNECTED)
-    return end_disconnected_session(request)
 
 
 def safe_next(address: str) -> str:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from django_identity import policy
-from django_identity.exceptions import IdentityError
+from django_identity.exceptions import IdentityError, StorageUnavailable
 from django_identity.lifecycle.standing.standing import standing_with
 from django_identity.models import LinkedIdentity
 from django_identity.policy.names import names_for
@@ -51,13 +51,16 @@ def page(
     *,
     status: int = 200,
     is_closed: bool = False,
+    reads_session: bool = True,
 ) -> HttpResponse:
     """Render ``template`` with the names that every page uses.
 
     Above a closed gate (``is_closed``) and an ended session, our older messages would contradict
-    the page. They are dropped.
+    the page. They are dropped. ``reads_session``: not if the database is away, which may have it.
     """
-    ended, ended_at = why_session_ended(request)
+    ended, ended_at = "", None
+    if reads_session:
+        ended, ended_at = why_session_ended(request)
     names: dict[str, Any] = {
         **names_for(request),
         "page_links": advice.page_links(),
@@ -65,7 +68,9 @@ def page(
         "session_ended": ended,
         "session_ended_at": ended_at,
     }
-    if is_closed or ended:
+    if not reads_session:
+        names["messages"] = []
+    elif is_closed or ended:
         names["messages"] = [
             message for message in get_messages(request) if message.extra_tags != OURS
         ]
@@ -118,7 +123,13 @@ def error_page(
         "error_button": advice.row_of(error).button,
         "has_own_reason": error.code in policy.of_site().reasons,
     }
-    response = page(request, template, names, status=error.http_status)
+    response = page(
+        request,
+        template,
+        names,
+        status=error.http_status,
+        reads_session=not isinstance(error, StorageUnavailable),
+    )
     seconds = math.ceil(error.retry_after)
     if seconds:
         response["Retry-After"] = str(seconds)

@@ -204,7 +204,9 @@ def test_what_an_action_leaves_is_said(
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_on_a_row_that_is_gone_does_nothing(operator, identity, action):
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
-    assert press(operator, action, identity, confirmed="yes").status_code == 302
+    answer = press(operator, action, identity, confirmed="yes")
+    assert answer.status_code == 302
+    assert "identities at most" not in page(operator, IDENTITIES)
     assert not LogEntry.objects.exists()
     assert not ErasureReceipt.objects.exists()
 

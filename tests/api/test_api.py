@@ -257,9 +257,15 @@ def test_a_whole_sign_in(service, browser, caplog):
     assert "identity.disconnect_failed code=" in caplog.text
     LinkedIdentity.objects.update(made_account="")
     ended = {"disconnected": True, "signed_out": True}
+    row = LinkedIdentity.objects.get()
+    caplog.set_level("INFO", logger="django_identity")
 
     assert ask(browser, "disconnect").json() == ended
     assert not LinkedIdentity.objects.exists()
+    # With it an operator finds the row that a restored backup brings back.
+    linked = row.created_at.isoformat()
+    said = f"identity.disconnected identity={row.pk} linked={linked}"
+    assert said in caplog.text
     assert not TokenGrant.objects.exists()
     assert ask(browser, "me").json()["is_authenticated"] is False
     assert service.calls("token") == 1

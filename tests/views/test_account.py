@@ -6,10 +6,13 @@ from datetime import datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import OperationalError
 from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
+from django_identity.lifecycle.leaving import dossier
 from django_identity.lifecycle.leaving.dossier import PLACES
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
@@ -333,3 +336,30 @@ def test_the_panel_and_the_download_are_one_list(client, ada, state):
     assert re.findall('identity-kind-title">([^<]+)<', page) == wanted
     assert ("Nothing." in page) is (state == "nothing")
     assert bool(wanted) is (state != "nothing")
+
+
+def away(*_given):
+    raise OperationalError
+
+
+def test_the_page_is_there_while_the_database_is_away(monkeypatch, as_in_production):
+    """It has the session, too. What nobody tried is not logged as a failure."""
+    monkeypatch.setattr(SessionStore, "load", away)
+    browser = Client()
+    browser.cookies["sessionid"] = "a" * 32
+
+    assert browser.get(reverse("identity:account")).status_code == 503
+
+
+def test_who_looks_at_the_page_has_not_failed_to_disconnect(
+    client,
+    ada,
+    caplog,
+    monkeypatch,
+    as_in_production,
+):
+    monkeypatch.setattr(dossier, "dossier_of", away)
+
+    assert client.get(reverse("identity:account")).status_code == 503
+    assert "identity.unexpected code=storage_unavailable" in caplog.text
+    assert "disconnect" not in caplog.text

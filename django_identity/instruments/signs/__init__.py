@@ -44,7 +44,9 @@ def diagnose() -> Diagnosis:
             yield from of_rows()
     except Error as error:
         message = f"it does not answer ({type(error).__name__})"
-        remedy = "Start it, correct DATABASES, or run manage.py migrate."
+        remedy = (
+            "Start it, free connections, correct DATABASES, or run manage.py migrate."
+        )
         yield problem("database", message, remedy)
     for scope in gate_map.unused_scopes():
         message = f"no gate of the map asks for {scope} of LATER_SCOPES"

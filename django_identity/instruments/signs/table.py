@@ -143,7 +143,8 @@ SIGNS = (
     Sign(
         "due_rows",
         "re-fetches that are due for over 15 minutes",
-        "Does upkeep run, and do workers take its messages? Is REFETCHES_PER_MINUTE enough?",
+        "Do re-fetches pause? Does upkeep run, and do workers take its messages? Is "
+        "REFETCHES_PER_MINUTE enough?",
         lambda: _identities(refetch_due_at__lte=runs.late()),
         since="refetch_due_at",
     ),

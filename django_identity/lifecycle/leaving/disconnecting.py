@@ -5,11 +5,13 @@ until its owner has another way in.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity import database, exceptions, policy
 from django_identity.lifecycle.ground import notices, withdrawal
+from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity
 
 
@@ -59,6 +61,10 @@ def disconnect(identity: LinkedIdentity) -> bool:
         user = withdrawal.user_of(locked)
         notices.send_on_commit(user, change="disconnected")
         withdrawal.delete(locked)
+        # A restored backup brings the row back, and no event tells of a disconnection.
+        linked = locked.created_at.isoformat()
+        told = partial(log, LogEvent.DISCONNECTED, identity=locked.pk, linked=linked)
+        database.on_commit(told)
     return True
 
 
