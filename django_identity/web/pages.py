@@ -58,7 +58,8 @@ def page(
     Above a closed gate (``is_closed``) and an ended session, our older messages would contradict
     the page. They are dropped. ``reads_session``: not if the database is away, which may have it.
     """
-    ended, ended_at = "", None
+    ended = ""
+    ended_at = None
     if reads_session:
         ended, ended_at = why_session_ended(request)
     names: dict[str, Any] = {
