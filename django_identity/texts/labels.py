@@ -91,7 +91,7 @@ PURPOSES: Mapping[str, Text] = {
         "Each code that you handed in here, without the code itself.",
     ),
     "subjectlock": _(
-        "A trace, kept for a day, that an event or a sign-in of yours came here."
+        "A trace, kept for a day, that an event or a sign-in of yours came here.",
     ),
 }
 
