@@ -54,8 +54,9 @@ class LogEvent(StrEnum):
     #: INFO | an identity was disconnected; `identity` and `linked`: the key of its row and when
     #: it was made, for a restored backup
     DISCONNECTED = "identity.disconnected"
-    #: WARNING; ERROR | an identity could not be disconnected; `code`. ERROR: your site
-    #: protects a link by code whose consent was revoked, so it was emptied; `error`, `models`
+    #: WARNING; ERROR | an identity could not be disconnected, or the page that asks about it
+    #: shown; `code`. ERROR: your site protects a link by code whose consent was revoked, so
+    #: it was emptied; `error`, `models`
     DISCONNECT_FAILED = "identity.disconnect_failed"
     #: INFO; WARNING if it names nobody | an event was stored, or repeated; `type`, `outcome`,
     #: `row`, `members`, and `why` one was ignored: `unknown_type`, `names_nobody`,
@@ -77,7 +78,8 @@ class LogEvent(StrEnum):
     #: the identity's row and when it was made, for a restored backup
     ERASED = "identity.erasure.done"
     #: ERROR | something could not be deleted: the site's part of an erasure, or old rows. It
-    #: is tried again; `error`, `models` in the way
+    #: is tried again; `error`, `models` in the way. WARNING: the page about it could not be
+    #: shown; `code`
     ERASURE_FAILED = "identity.erasure.failed"
     #: ERROR | code of your site raised an error, or the package did; `error`, `where`,
     #: `reference`. WARNING: a page of a person could not be shown; `code`

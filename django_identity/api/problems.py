@@ -59,7 +59,8 @@ def _of_framework(error: Exception, context: dict[str, Any]) -> Response | None:
     if response is None:
         return None
     # If the body has no error, the last one says that it is invalid.
-    bodies = [response.data, exceptions.ValidationError().detail]
+    body: Any = response.data
+    bodies = [body, exceptions.ValidationError().detail]
     member, first = next(_errors_in(bodies))
     members: dict[str, Any] = {
         "code": str(getattr(first, "code", "error")),
@@ -68,10 +69,9 @@ def _of_framework(error: Exception, context: dict[str, Any]) -> Response | None:
     }
     if isinstance(error, OF_NOBODY):
         members["recovery"] = Recovery.SIGN_IN_TO_LINK
-    elif isinstance(error, exceptions.PermissionDenied):
-        for name in OF_GATES:
-            if name in response.data:
-                members[name] = response.data[name]
+    elif isinstance(error, exceptions.PermissionDenied) and isinstance(body, dict):
+        for name in body.keys() & OF_GATES:
+            members[name] = body[name]
     response.data = problem_body(response.status_code, **members)
     return response
 

@@ -63,9 +63,15 @@ class CallbackSerializer(serializers.Serializer[dict[str, str]]):
     """
 
     state = serializers.CharField(trim_whitespace=False, write_only=True)
-    code = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
+    code = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        write_only=True,
+    )
     error = serializers.CharField(
         required=False,
+        allow_blank=True,
         trim_whitespace=False,
         write_only=True,
     )

@@ -208,7 +208,7 @@ def _is_kept_by_cacheops() -> bool:
     ours = apps.get_app_config("django_identity").get_models()
     # The user of a session is read together with the identity.
     for model in (get_user_model(), *ours):
-        names = (model._meta.label_lower, f"{model._meta.app_label}.*", "*.*")
+        names = (model._meta.label_lower, f"{model._meta.app_label.lower()}.*", "*.*")
         found = [profiles[name] for name in names if name in profiles]
         if found and found[0] is not None and (defaults | found[0]).get("ops"):
             return True

@@ -265,5 +265,5 @@ def _explain(
     # The page has a sign-in button, so other sites must not frame it, and the button's form has to
     # tell its origin.
     response["X-Frame-Options"] = "DENY"
-    response["Referrer-Policy"] = "strict-origin"
+    response["Referrer-Policy"] = "same-origin"
     return response

@@ -11,7 +11,7 @@ from django.urls import get_script_prefix
 from django.utils import formats, timezone
 from django.utils.translation import gettext
 
-from django_identity import conf, policy
+from django_identity import conf, database, policy
 from django_identity.conf.rules import SERVICE_NAME
 
 
@@ -23,7 +23,11 @@ def site_name_of(request: HttpRequest | None) -> str:
     is_known = request is not None or hasattr(settings, "SITE_ID")
     if not is_known or not apps.is_installed("django.contrib.sites"):
         return ""
-    return str(get_current_site(request).name)
+    try:
+        return str(get_current_site(request).name)
+    except database.BROKEN:
+        # A page may be about just that: the database is away.
+        return ""
 
 
 def names_for(request: HttpRequest | None) -> dict[str, Any]:

@@ -191,10 +191,9 @@ class ListedClaim:
 
     @classmethod
     def parse(cls, members: Members) -> Self:
-        # Read as some servers write it, because it takes the claim away.
-        revoked = members.body.get("revoked")
-        is_revoked = revoked == 1 or str(revoked).lower() == "true"
-        is_boolean = is_revoked or revoked in (None, False)
+        # Some servers write a text or a number. It takes the claim away, so it must be read.
+        revoked = str(members.body.get("revoked")).lower()
+        is_boolean = revoked in ("true", "1", "false", "0", "none")
         members.require(is_boolean, "revoked is not a boolean")
         proof_hash = members.body.get("proof_hash")
         if not isinstance(proof_hash, str):
@@ -203,7 +202,7 @@ class ListedClaim:
         return cls(
             claim_type=members.required("claim_type", longest=LONGEST_NAME),
             provider=members.text("provider", longest=LONGEST_NAME),
-            revoked=is_revoked,
+            revoked=revoked in ("true", "1"),
             proof_hash=without_controls(proof_hash[:LONGEST_SUBJECT]),
             expires_at=members.moment("expires_at"),
         )

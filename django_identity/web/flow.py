@@ -41,7 +41,7 @@ Decorator = Callable[[View], View]
 
 
 def in_flow(view: View) -> View:
-    """Decorate a view of the flow: its responses are not cached, not framed, and tell no address.
+    """Decorate a view of the flow: its responses are not cached and not framed.
 
     The view is reachable under ``LoginRequiredMiddleware``. It runs outside ``ATOMIC_REQUESTS``, so
     that committed changes stay if the rest of the request fails. The site's middleware does not
@@ -52,8 +52,12 @@ def in_flow(view: View) -> View:
     def wrapped(request: HttpRequest, /, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = view(request, *args, **kwargs)
         response["Cache-Control"] = NEVER_CACHED
-        # The origin alone. Without one, browsers send the forms of a site's own frame as ``null``.
-        response["Referrer-Policy"] = "strict-origin"
+        # Without an origin browsers would send the forms of a site's own frame as ``null``, and
+        # without an address ``set_language`` would not lead back.
+        response["Referrer-Policy"] = "same-origin"
+        if "state" in request.GET:
+            # The address of a callback has the code.
+            response["Referrer-Policy"] = "strict-origin"
         response["X-Frame-Options"] = "DENY"
         return response
 

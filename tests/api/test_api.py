@@ -111,7 +111,7 @@ def test_every_endpoint_has_its_manners(service, name):
     answer, wrong_method = ask(client, name), client.put(address)
     for response in (answer, wrong_method):
         assert response["Cache-Control"] == "private, no-store"
-        assert response["Referrer-Policy"] == "strict-origin"
+        assert response["Referrer-Policy"] == "same-origin"
         assert response["X-Frame-Options"] == "DENY"
         if response.status_code == 200:
             assert response["Content-Type"] == JSON
@@ -176,7 +176,7 @@ OF_OTHERS = {
 @pytest.mark.parametrize("further", [{}, OF_OTHERS], ids=["alone", "with others"])
 def test_a_callback_takes_the_whole_query_of_the_redirect(service, browser, further):
     """A client ignores members that it does not know (RFC 6749 §4.1.2)."""
-    denied = {"state": begin(browser), "error": "access_denied", **further}
+    denied = {"state": begin(browser), "error": "access_denied", "code": "", **further}
     answer = ask(browser, "callback", {"error_description": "No.", **denied})
     assert answer.json()["code"] == "access_denied"
 
@@ -205,6 +205,7 @@ class Closed(APIException):
         (Taken({"seat": "Taken."}), 409, "seat: Taken."),
         (Taken(["Taken."]), 409, "Taken."),
         (PermissionDenied(["No.", "Never."]), 403, "No."),
+        (PermissionDenied(["missing"]), 403, "missing"),
     ],
 )
 def test_an_odd_error_of_a_sites_own_view_keeps_its_status(error, status, detail):

@@ -340,6 +340,24 @@ def test_a_credential_that_is_dated_back_is_fetched_again_soon(service, behind):
     assert due_in() > HOUR
 
 
+def test_a_list_with_an_old_entry_beside_a_new_one_is_not_asked_again_soon(service):
+    """A claim that was revoked once, and issued anew: the list says no more the next time."""
+    entry = {"claim_type": "age_over_18", "provider": "KYC"}
+    with_claims(service, claims=[entry | {"revoked": True}, entry])
+    assert refetched(row()) is Refetched.STORED
+    assert due_in() > HOUR
+
+
+def test_what_never_says_anything_younger_is_not_asked_again_and_again(service):
+    """Such as a credential from a cache, or without a time of issue."""
+    make_claim(row(), revoked_at=timezone.now() - 2 * HOUR)
+    service.payload["iat"] = int(time.time()) - 3 * 3600
+    with_claims(service)
+    assert refetched(row()) is Refetched.STORED
+    assert held() == {"age_over_18": False}
+    assert due_in() > HOUR
+
+
 def test_an_answer_about_somebody_else_revokes_nothing(service):
     """Another ``user_id``: the answer is not about this person in any part."""
     make_claim(row())

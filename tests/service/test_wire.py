@@ -206,9 +206,15 @@ READ: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         f"revoked {odd!r}": (
             answers.ListedClaim.parse,
             Members(CLAIM | {"revoked": odd, "proof_hash": ["x"]}, "claims"),
-            {"revoked": True, "proof_hash": ""},
+            {"revoked": meant, "proof_hash": ""},
         )
-        for odd in ("true", "True", 1)
+        for odd, meant in (
+            ("true", True),
+            ("True", True),
+            (1, True),
+            ("false", False),
+            (0, False),
+        )
     },
     "profile": (answers.Profile.parse, PROFILE, PROFILE),
     **{
@@ -327,7 +333,7 @@ REFUSED: list[tuple[str, Any, type[exceptions.ServiceError]]] = [
         for claims in (
             {},
             ["x"],
-            [{"claim_type": "x", "revoked": "false"}],
+            [{"claim_type": "x", "revoked": "no"}],
             [{"claim_type": "x", "revoked": {}}],
             [{"claim_type": "x"}] * 201,
         )

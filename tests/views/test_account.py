@@ -26,6 +26,7 @@ from django_identity.models import (
     SubjectLock,
     TokenGrant,
 )
+from django_identity.policy import names
 from django_identity.texts.labels import table_name
 from tests.factories import (
     make_claim,
@@ -343,8 +344,10 @@ def away(*_given):
 
 
 def test_the_page_is_there_while_the_database_is_away(monkeypatch, as_in_production):
-    """It has the session, too. What nobody tried is not logged as a failure."""
+    """It has the session, too, and the name of the site."""
     monkeypatch.setattr(SessionStore, "load", away)
+    monkeypatch.setattr(names, "get_current_site", away)
+    monkeypatch.setattr(names.apps, "is_installed", lambda _app: True)
     browser = Client()
     browser.cookies["sessionid"] = "a" * 32
 

@@ -279,8 +279,11 @@ def test_every_page_has_its_manners(client, service, settings):
     for page in ("login", "account", "disconnect", "callback", "connect"):
         response = client.get(reverse(f"identity:{page}"))
         assert response["Cache-Control"] == "private, no-store"
-        assert response["Referrer-Policy"] == "strict-origin"
+        assert response["Referrer-Policy"] == "same-origin"
         assert response["X-Frame-Options"] == "DENY"
+    # Its address has the code.
+    answer = client.get(reverse("identity:callback"), {"code": "c", "state": "s" * 20})
+    assert answer["Referrer-Policy"] == "strict-origin"
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Callback:
     def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Self:
         """Parse the values of each query parameter. Raises ``FlowError``.
 
-        One without a value counts as left out (RFC 6749 §3.1).
+        A code or an error without a value counts as left out (RFC 6749 §3.1).
         """
         code = [value for value in code if value]
         error = [value for value in error if value]

@@ -116,7 +116,8 @@ def erase(
         # Else a policy that asks for the erasure that it is part of would call itself without end.
         receipt.next_attempt_at = timezone.now()
     receipt.store()
-    database.on_commit(partial(_log_erased, receipt, identity))
+    # Not a partial: if the log fails, Django 5.2 asks for the function's name.
+    database.on_commit(lambda: _log_erased(receipt, identity))
     return receipt
 
 

@@ -23,7 +23,7 @@ verified empties the stored ones.
 import json
 import logging
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -46,6 +46,8 @@ from django_identity.strict_json import JSONObject
 SCOPE = CLAIMS_SCOPE
 #: The columns of a stored claim that an answer changes.
 WRITTEN = (*NO_VALUE, "revoked_at")
+
+BEHIND_FOR = timedelta(hours=1)
 
 Key = tuple[str, str]
 
@@ -144,9 +146,13 @@ def is_behind(rows: Iterable[StoredClaim], verified: VerifiedAnswer) -> bool:
     """Whether a claim stays revoked in ``rows`` that the answer lists, and does not revoke.
 
     Its credential is dated before the revocation: by the service's clock, by custom, or by a cache.
+    Only for an hour after the revocation, because some credentials never say anything younger.
     """
-    listed = {_key(each) for each in verified.answer.claims if not each.revoked}
-    return any(row.revoked and _key(row) in listed for row in rows)
+    listed = {_key(each) for each in verified.answer.claims}
+    listed -= {_key(each) for each in verified.answer.claims if each.revoked}
+    lately = timezone.now() - BEHIND_FOR
+    revoked = [row for row in rows if row.revoked_at and row.revoked_at > lately]
+    return any(_key(row) in listed for row in revoked)
 
 
 def _update(rows: list[StoredClaim]) -> None:

@@ -4,6 +4,7 @@ When an event or an erasure is due: ``attempts``.
 
 - After usable answers of a re-fetch or a sign-in: after 65 to 85 % of the time until the claims,
   the level or the grant end, whichever is first (``after_answers``).
+- After an answer that is dated before a revocation: after five minutes (``claims.is_behind``).
 - After a failure: after a minute, doubled with each failure up to six hours (``backoff``), for ever
   (``retry``).
 - At once: after an event about level or claims (``make_due``), after a sign-in with an answer
