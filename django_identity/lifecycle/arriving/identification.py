@@ -68,7 +68,7 @@ def learn(
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class _Person:
     """What the service has said so far of one subject. ``unread``: see ``LinkRequest``."""
 

@@ -27,7 +27,7 @@ REFUSALS: Mapping[Question, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Proven:
     """A read-only view for the policy: the level, and the claims that open gates.
 

@@ -20,7 +20,7 @@ from django_identity.strict_json import JSONObject
 YES_OR_NO = frozenset(CLAIMS) - policy.NOUNS.keys()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ClaimValue:
     """A stored claim as a gate reads it.
 

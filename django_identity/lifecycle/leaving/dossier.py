@@ -95,7 +95,7 @@ class Place:
 Fact = tuple[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Section:
     """The records of one table about a person.
 
@@ -107,7 +107,7 @@ class Section:
     records: tuple[list[Fact], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Dossier:
     """The data of the account page: the identity, and all records.
 

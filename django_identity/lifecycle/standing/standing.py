@@ -48,7 +48,7 @@ MEMORY = "_identity_memory"
 REMEMBERED_FOR = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Standing:
     """What the site stores about one user.
 
