@@ -44,11 +44,11 @@ consent_granted = _Announced()
 consent_revoked = _Announced()
 #: The KYC level or status changed. Arguments: ``identity``.
 kyc_changed = _Announced()
-#: The proven claims changed. Arguments: ``identity``.
+#: The proven claims may have changed. Arguments: ``identity``.
 claims_changed = _Announced()
 #: The grant is dead; the person has to sign in again. Arguments: ``identity``.
 reauthorization_needed = _Announced()
-#: A person was erased. Arguments: ``receipt``.
+#: A person was erased. Arguments: ``receipt``, ``user``, as above.
 data_erased = _Announced()
 #: An event was stored for the first time. Arguments: ``event``.
 event_received = _Announced()

@@ -28,6 +28,7 @@ from django_identity.models import LinkedIdentity, SubjectLock, WebhookEvent, di
 NOT_SEEN = (
     "tables without a model, and columns without a field",
     "sessions that no key of the site opens, and those in cookies, caches and files",
+    "texts that are encoded or compressed, such as a JWT",
     "caches, also those in a table",
     "files",
 )

@@ -545,11 +545,11 @@ SETUPS: dict[str, tuple[Any, ...]] = {
             ),
             configured(),
         ),
-        ("keys", PROBLEM, "no key opens 20 of the newest 20", "former key"),
+        ("keys", PROBLEM, "no key opens 22 of 22", "former key"),
     ),
     "damaged grant": (
         damaged_grant,
-        ("keys", PROBLEM, "no key opens 1 of the newest 2", "former key"),
+        ("keys", PROBLEM, "no key opens 1 of 2", "former key"),
     ),
     "rows without a key": (
         identities({"refetch_failures": 1, "last_error": "sealed_value_unreadable"}),

@@ -18,6 +18,8 @@ from django_identity.instruments.signs import (
     of_rows,
     table,
 )
+from django_identity.instruments.signs import site as site_signs
+from django_identity.lifecycle.ground import runs
 from django_identity.models import ErasureReceipt
 from tests.commands import broken_setups as broken
 from tests.commands.run_command import run
@@ -249,3 +251,31 @@ def test_the_sandbox_passes_every_check_of_the_service(
     assert {finding.level for finding in found} == {Severity.FINE}
     answering = [finding.message for finding in found if finding.check == "address"]
     assert answering == ["AUTH_URL answers", "BASE_URL answers"]
+
+
+def test_a_warning_about_the_database_hides_no_row(site, monkeypatch):
+    """PostgreSQL's own default waits for locks without end."""
+    ErasureReceipt.objects.create(requested_at=timezone.now() - timedelta(days=3))
+    monkeypatch.setattr(site_signs, "_waits_without_end", lambda: True)
+    assert "erasures" in {each.check for each in diagnose()}
+    assert run("identity_doctor").code == 1
+
+
+def test_a_former_key_that_went_too_early_is_missed(site):
+    """The newest tokens are encrypted anew already, and the others are not."""
+    hours = {"the former key, of another text": 1, "": 18}
+    for key, due_in in hours.items():
+        site.configure(**({"ENCRYPTION_KEYS": [key]} if key else {}))
+        for number in range(20):
+            due_at = timezone.now() + timedelta(hours=due_in)
+            name = f"{due_in}-{number}"
+            make_grant(
+                make_identity(make_user(name), subject=name, refetch_due_at=due_at),
+            )
+    assert "keys" in {each.check for each in diagnose()}
+
+
+def test_a_shorter_pause_leaves_the_longer_one(site):
+    run("identity_refetch", "--pause", "72")
+    said = run("identity_refetch", "--pause", "1").out
+    assert f"{runs.newest().paused_until:%Y-%m-%d %H:%M}" in said

@@ -24,7 +24,15 @@ from django_identity.instruments.gate_map.layers import (
 PERMISSIONS = "rest_framework.permissions"
 OUR_PERMISSIONS = "django_identity.api.permissions"
 MIXIN = ("as_view", "guarded", "gates", "declared")
-HANDLERS = ("as_view", "dispatch", "initial", "handle_exception", "finalize_response")
+HANDLERS = (
+    "as_view",
+    "setup",
+    "dispatch",
+    "initialize_request",
+    "initial",
+    "handle_exception",
+    "finalize_response",
+)
 ASKED = (*HANDLERS, "check_permissions", "permission_denied")
 CHOSEN = "get_permissions"
 

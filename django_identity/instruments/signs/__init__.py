@@ -39,7 +39,7 @@ def diagnose() -> Diagnosis:
         found = list(site.check_database())
         yield from found
         # A database that cannot be used is the cause of whatever would be found in it.
-        if not found:
+        if all(each.level is not Severity.PROBLEM for each in found):
             yield from site.check_texts()
             yield from of_rows()
     except Error as error:

@@ -46,13 +46,17 @@ def figures() -> dict[str, float]:
 
 
 def _keys() -> Diagnosis:
-    """Open the newest tokens, by an index: a missing key is missing for all."""
+    """Open the newest and the oldest tokens, by an index: of a former key some are left."""
     due = LinkedIdentity.objects.served().filter(refetch_due_at__isnull=False)
-    grants = _grants_of(due.order_by("-refetch_due_at"))
+    newest = _grants_of(due.order_by("-refetch_due_at"))
+    oldest = _grants_of(due.order_by("refetch_due_at"))
+    grants = {grant.pk: grant for grant in (*newest, *oldest)}.values()
     opens = [_opens(grant) for grant in grants if not grant.needs_reauthorization]
     closed = opens.count(False)
     if closed:
-        message = f"no key opens {closed} of the newest {len(opens)} stored tokens"
+        message = (
+            f"no key opens {closed} of {len(opens)} stored tokens, new and old ones"
+        )
         yield problem("keys", message, hint_of(SealedValueUnreadable.code))
 
 
@@ -107,5 +111,10 @@ def _silence() -> Diagnosis:
 
 
 def _silent_for() -> float:
+    """Since the newest event. If there was none ever, since the first link."""
     received = WebhookEvent.objects.order_by("-received_at")
-    return age_of(received.values_list("received_at", flat=True).first())
+    newest = received.values_list("received_at", flat=True).first()
+    if newest is None:
+        linked = LinkedIdentity.objects.order_by("pk")
+        newest = linked.values_list("created_at", flat=True).first()
+    return age_of(newest)

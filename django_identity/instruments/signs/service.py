@@ -78,7 +78,12 @@ def _key_set(application: Application) -> Diagnosis:
     else:
         message += ": every credential is rejected"
         yield problem("key_set", message, "Tell the service.")
-    yield from _clocks(parse_http_date_safe(answer.headers.get("date", "")))
+    # A cache keeps the date, and says for how long (RFC 9111 §5.1).
+    age = answer.headers.get("age", "")
+    their_now = parse_http_date_safe(answer.headers.get("date", ""))
+    if their_now is not None and age.isdecimal():
+        their_now += int(age)
+    yield from _clocks(their_now)
 
 
 def _clocks(their_now: int | None) -> Diagnosis:

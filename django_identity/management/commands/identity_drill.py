@@ -23,6 +23,7 @@ from django_identity.testing.sandbox import SandboxError
 SHOWN = 10
 NEVER_SEEN = (
     "what the site's policy decides at another time",
+    "other methods and queries than those that it asks with",
     "what {% cache %} keeps of a page without a gate",
     "files outside MEDIA",
 )

@@ -72,6 +72,8 @@ class Command(IdentityCommand):
         until = timezone.now() + pause
         if pause:
             runs.pause(until=until)
+            # A longer pause stays.
+            until = max(until, runs.newest().paused_until)
             self.stdout.write(f"Re-fetches pause until {until:%Y-%m-%d %H:%M} UTC.")
         else:
             runs.resume()

@@ -154,7 +154,7 @@ def outcome_of(response: Any, path: str) -> str:
     status = response.status_code
     ways_in = (resolve_url(settings.LOGIN_URL), address_of("login"))
     leads_to = response.headers.get("Location", "")
-    if status in (401, 403) or leads_to.startswith(ways_in):
+    if status in (401, 403) or leads_to.partition("?")[0] in ways_in:
         return CLOSED
     # The page itself has the address with a slash.
     is_elsewhere = leads_to == f"{path}/"
