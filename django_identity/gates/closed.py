@@ -262,8 +262,6 @@ def _explain(
     template = "django_identity/gate_closed.html"
     response = page(request, template, context, status=403, is_closed=True)
     response["Cache-Control"] = NEVER_CACHED
-    # The page has a sign-in button, so other sites must not frame it, and the button's form has to
-    # tell its origin.
+    # The page has a sign-in button, so other sites must not frame it.
     response["X-Frame-Options"] = "DENY"
-    response["Referrer-Policy"] = "same-origin"
     return response

@@ -41,7 +41,9 @@ Decorator = Callable[[View], View]
 
 
 def in_flow(view: View) -> View:
-    """Decorate a view of the flow: its responses are not cached and not framed.
+    """Decorate a view of the flow: its responses are not cached, not framed, without a referrer.
+
+    What a page tells its own site: ``pages.page``.
 
     The view is reachable under ``LoginRequiredMiddleware``. It runs outside ``ATOMIC_REQUESTS``, so
     that committed changes stay if the rest of the request fails. The site's middleware does not
@@ -52,12 +54,7 @@ def in_flow(view: View) -> View:
     def wrapped(request: HttpRequest, /, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = view(request, *args, **kwargs)
         response["Cache-Control"] = NEVER_CACHED
-        # Without an origin browsers would send the forms of a site's own frame as ``null``, and
-        # without an address ``set_language`` would not lead back.
-        response["Referrer-Policy"] = "same-origin"
-        if "state" in request.GET:
-            # The address of a callback has the code.
-            response["Referrer-Policy"] = "strict-origin"
+        response["Referrer-Policy"] = "no-referrer"
         response["X-Frame-Options"] = "DENY"
         return response
 

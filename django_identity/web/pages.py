@@ -62,8 +62,14 @@ def page(
     ended_at = None
     if reads_session:
         ended, ended_at = why_session_ended(request)
+    # Without an origin browsers would send the forms of a site's own frame as ``null``, and without
+    # an address ``set_language`` would not lead back. The address of a callback has the code.
+    referrer = "same-origin"
+    if "state" in request.GET:
+        referrer = "strict-origin"
     names: dict[str, Any] = {
         **names_for(request),
+        "referrer": referrer,
         "page_links": advice.page_links(),
         "here": path_of(request),
         "session_ended": ended,

@@ -111,7 +111,7 @@ def test_every_endpoint_has_its_manners(service, name):
     answer, wrong_method = ask(client, name), client.put(address)
     for response in (answer, wrong_method):
         assert response["Cache-Control"] == "private, no-store"
-        assert response["Referrer-Policy"] == "same-origin"
+        assert response["Referrer-Policy"] == "no-referrer"
         assert response["X-Frame-Options"] == "DENY"
         if response.status_code == 200:
             assert response["Content-Type"] == JSON
