@@ -54,7 +54,8 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
         registered = _registry.setdefault(canonical(event_type), {})
         if registered.setdefault(path, handler) is not handler:
             raise ConfigurationError(
-                f"Two handlers of {event_type!r} are called {path!r}. Give one a name=….",
+                f"Two handlers of {event_type!r} are called {path!r}. "
+                "Give one on_event(…, name=…).",
             )
         return handler
 

@@ -68,8 +68,8 @@ def problems() -> Problems:
             "A cache answers queries of this package in place of the database: gates and sessions "
             "would stay open after a revocation, and locks would hold nothing.",
             'Leave its tables out, and the user model: CACHEOPS = {"django_identity.*": None, '
-            '"auth.user": None, ...}; for django-cachalot only CACHALOT_UNCACHABLE_APPS = '
-            '["django_identity"].',
+            f'"{get_user_model()._meta.label_lower}": None, ...}}; for django-cachalot only '
+            'CACHALOT_UNCACHABLE_APPS = ["django_identity"].',
         )
     if conf.application().environment == "live":
         yield from sandbox_problems()

@@ -140,7 +140,8 @@ def _store(
     with database.atomic():
         written = LinkedIdentity.objects.change_unchanged(identity, **columns)
         if written and found is not None:
-            is_behind = claims.is_behind(claims.write(identity, found), found)
+            rows = claims.write(identity, found)
+            is_behind = claims.is_behind(rows, found)
     if not written:
         return False
     identity.take_over(columns)

@@ -47,6 +47,7 @@ SCOPE = CLAIMS_SCOPE
 #: The columns of a stored claim that an answer changes.
 WRITTEN = (*NO_VALUE, "revoked_at")
 
+#: So long after a revocation an answer that is dated before it is asked for again soon.
 BEHIND_FOR = timedelta(hours=1)
 
 Key = tuple[str, str]
