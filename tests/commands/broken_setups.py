@@ -127,10 +127,13 @@ def silent_service(site: Site) -> None:
     site.configure(TIMEOUT=0.3)
 
 
-def services_clock(site: Site) -> None:
-    date = http_date(timezone.now().timestamp() + 95)
-    body = json.dumps({"keys": [jwk()]}).encode()
-    site.service.answers["jwks"] = http(body, headers=f"Date: {date}\r\n")
+def services_clock(*, differs_by: int, headers: str = "") -> BreakIt:
+    def break_it(site: Site) -> None:
+        date = http_date(timezone.now().timestamp() + differs_by)
+        body = json.dumps({"keys": [jwk()]}).encode()
+        site.service.answers["jwks"] = http(body, headers=f"Date: {date}\r\n{headers}")
+
+    return break_it
 
 
 def configured(**changes: Any) -> BreakIt:
@@ -385,8 +388,11 @@ SETUPS: dict[str, tuple[Any, ...]] = {
         ("key_set", PROBLEM, "no answer in time", "firewall"),
     ),
     "the service's clock": (
-        services_clock,
+        services_clock(differs_by=95),
         ("clock", WARNING, "the service differs by +9", "NTP"),
+    ),
+    "an answer that a cache kept": (
+        services_clock(differs_by=-240, headers="Age: 240\r\n"),
     ),
     "unusable settings": (
         unusable_settings,

@@ -103,6 +103,14 @@ class Shown(AdultsAlone):
         return hasty(super().as_view(**initkwargs))
 
 
+class SetUp(AdultsAlone):
+    """Its ``setup`` answers every request."""
+
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().setup(request, *args, **kwargs)
+        self.dispatch = secret
+
+
 def declared_to_the_map(self: Any, name: str) -> Any:
     return [] if hasattr(self, "request") else AdultsAlone.declared(self, name)
 
@@ -112,6 +120,10 @@ class AdultEndpoint(Endpoint):
 
     def finalized(self, request: Any, _: Any, *more: Any, **named: Any) -> Any:
         return super().finalize_response(request, Response("secret"), *more, **named)
+
+    def opened(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        self.permission_classes = []
+        return super().initialize_request(request, *args, **kwargs)
 
 
 class Form(FormView):  # type: ignore[type-arg]
@@ -210,6 +222,10 @@ OPEN_ALL_THE_SAME = {
         shown(AdultsAlone, dispatch=hasty_method(AdultsAlone.dispatch)),
         "Door.dispatch()",
     ),
+    "setup": (
+        SetUp.as_view(),
+        "SetUp.setup()",
+    ),
     "a decorated dispatch": (
         HASTY_CLASS(kind(AdultsAlone)).as_view(),
         "Door.dispatch()",
@@ -219,6 +235,10 @@ OPEN_ALL_THE_SAME = {
             kind(AdultsAlone),
         ).as_view(),
         "Door.dispatch()",
+    ),
+    "initialize_request": (
+        shown(AdultEndpoint, initialize_request=AdultEndpoint.opened),
+        "Door.initialize_request()",
     ),
     "handle_exception": (
         shown(AdultEndpoint, handle_exception=lambda self, exc: Response("secret")),

@@ -197,3 +197,13 @@ def test_what_a_cache_may_store(said):
 )
 def test_what_a_response_says(response, outcome):
     assert outcome_of(response, "/bar") == outcome
+
+
+def test_a_login_at_the_root_is_not_every_page_below_it(settings):
+    settings.LOGIN_URL = "/"
+    to_a_page, to_the_login = (
+        HttpResponse(status=302, headers={"Location": address})
+        for address in ("/thanks/", "/?next=%2Fbar")
+    )
+    assert outcome_of(to_a_page, "/bar") == "open"
+    assert outcome_of(to_the_login, "/bar") == "closed"

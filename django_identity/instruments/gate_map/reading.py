@@ -23,7 +23,7 @@ from django_identity.instruments.gate_map.layers import (
 
 PERMISSIONS = "rest_framework.permissions"
 OUR_PERMISSIONS = "django_identity.api.permissions"
-MIXIN = ("as_view", "guarded", "gates", "declared")
+MIXIN = ("as_view", "setup", "guarded", "gates", "declared")
 HANDLERS = (
     "as_view",
     "setup",
